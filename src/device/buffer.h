@@ -71,6 +71,7 @@ struct Buffer {
     bool away;               // moved out (spill.c): no handle until it is brought back
     uint64_t away_at;        // where in the pool's file; or, of a device with memory of its own:
     void *away_memory;       // the host's, as the backend knows it
+    bool away_unlocked;      // away_memory is ordinary memory: the driver has refused its own
     bool copied;             // it came back from away_memory, which still has its bytes
     bool forgotten;          // away without its bytes: they are made again before their next use
     Buffer **made_as;       // the pointer to it of who can make its present contents again, or NULL

@@ -246,6 +246,11 @@ static void append_limit_line(const Pool *pool, Text *out) {
                     megabytes(statistics->forgotten_bytes), (unsigned long long)statistics->forgets,
                     plural(statistics->forgets));
     text_format(out, ", %.2f s of moving\n", (double)statistics->limit_nanoseconds * 1e-9);
+    if (statistics->unlocked_bytes > 0)
+        text_format(out,
+                    "       %.2f MB of it to ordinary memory of the host, more slowly: the driver "
+                    "refused page-locked memory\n",
+                    megabytes(statistics->unlocked_bytes));
 }
 
 static void append_report(const Pool *pool, const char *now, Text *out) {

@@ -135,11 +135,14 @@ static void free_memory(Pool *pool, void *memory, uint64_t bytes) {
 
 static void drop_store(Pool *pool, Buffer *buffer) {
     ASSERT(shares_host_memory(pool->device) || buffer->away_memory);
-    if (shares_host_memory(pool->device) || buffer->capacity > SMALL_PLACE_BYTES)
+    if (buffer->away_unlocked)
+        free(buffer->away_memory);
+    else if (shares_host_memory(pool->device) || buffer->capacity > SMALL_PLACE_BYTES)
         give_place(pool, buffer);
     else
         free_memory(pool, buffer->away_memory, buffer->capacity);
     buffer->away_memory = NULL;
+    buffer->away_unlocked = false;
 }
 
 void spill_drop_copy(Pool *pool, Buffer *buffer) {
@@ -159,20 +162,32 @@ static void free_places(Pool *pool) {
 }
 
 static Status new_memory(Pool *pool, Buffer *buffer) {
-    if (!host_has(pool, buffer->capacity)) return STATUS_MEMORY;
+    uint64_t locked = pool->settings.test_locked_bytes;
+    if (locked > 0 && pool->statistics.away_bytes + buffer->capacity > locked) return STATUS_MEMORY;
     return pool->device->backend->host_allocate(pool->device, buffer->capacity,
                                                 &buffer->away_memory);
 }
 
+// Drivers lock less than the host has: bytes can wait in other memory, too, where no kernel can use
+// them.
+static Status new_unlocked(Buffer *buffer) {
+    buffer->away_memory = memory_try_resize(NULL, buffer->capacity);
+    buffer->away_unlocked = buffer->away_memory != NULL;
+    return buffer->away_unlocked ? STATUS_OK : STATUS_MEMORY;
+}
+
 // The device copies to and from it, and its kernels can use it. To get it takes the system longer
-// than to fill it, so that places stay until the host has no room for others.
+// than to fill it, so that places stay until there is no room for others.
 static Status take_memory(Pool *pool, Buffer *buffer) {
     if (take_free_place(pool, buffer)) return STATUS_OK;
-    Status status = new_memory(pool, buffer);
+    bool room = host_has(pool, buffer->capacity);
+    Status status = room ? new_memory(pool, buffer) : STATUS_MEMORY;
     if (status != STATUS_MEMORY) return status;
     free_places(pool);
     TRY(pool->device->backend->wait(pool->device)); // work that is queued still used them
-    return new_memory(pool, buffer);
+    if (!room && !host_has(pool, buffer->capacity)) return STATUS_MEMORY;
+    status = new_memory(pool, buffer);
+    return status == STATUS_MEMORY ? new_unlocked(buffer) : status;
 }
 
 typedef ssize_t (*Transfer)(int file, void *bytes, size_t count, off_t offset);
@@ -205,6 +220,9 @@ static Status store(Pool *pool, Buffer *buffer) {
     if (buffer->bytes == 0) return STATUS_OK;
     if (shares_host_memory(pool->device))
         return transfer_all(transfer_write, pool->spill.file, buffer);
+    if (buffer->away_unlocked)
+        return pool->device->backend->download(pool->device, buffer, 0, buffer->away_memory,
+                                               buffer->bytes);
     return pool->device->backend->memory_copy(pool->device, buffer->handle, buffer->away_memory,
                                               buffer->bytes);
 }
@@ -215,6 +233,9 @@ static Status load(Pool *pool, Buffer *buffer) {
         if (transfer_all(pread, pool->spill.file, buffer) == STATUS_OK) return STATUS_OK;
         return fail(STATUS_IO, "cannot read back what a limit has moved out: %s", strerror(errno));
     }
+    if (buffer->away_unlocked)
+        return pool->device->backend->upload(pool->device, buffer, 0, buffer->away_memory,
+                                             buffer->bytes);
     return pool->device->backend->memory_copy(pool->device, buffer->away_memory, buffer->handle,
                                               buffer->bytes);
 }
@@ -237,6 +258,7 @@ static Status map_place(Pool *pool, Buffer *buffer) {
 
 // Kernels may use what is lent, slowly; it takes no memory of the device.
 static Status lend(Pool *pool, Buffer *buffer) {
+    if (buffer->away_unlocked) return STATUS_MEMORY;
     if (shares_host_memory(pool->device))
         TRY(map_place(pool, buffer));
     else
@@ -281,6 +303,7 @@ static Status copy_out(Pool *pool, Buffer *buffer) {
     TRY(status);
     pool->statistics.moved_out_bytes += buffer->bytes;
     pool->statistics.moves_out++;
+    if (buffer->away_unlocked) pool->statistics.unlocked_bytes += buffer->bytes;
     return STATUS_OK;
 }
 
@@ -461,6 +484,7 @@ static void take_place_of(Pool *pool, Buffer *buffer, Buffer *made) {
     buffer->last_use = made->last_use;
     buffer->away_at = made->away_at;
     buffer->away_memory = made->away_memory;
+    buffer->away_unlocked = made->away_unlocked;
     buffer->copied = made->copied;
     buffer->forgotten = false;
     if (!away) pool_set_away(pool, buffer, false);

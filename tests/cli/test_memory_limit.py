@@ -330,6 +330,23 @@ class Limited(unittest.TestCase):
         self.assertRegex(result.err, r"error\[memory\]: vulkan:\d has no memory for float32\[256, 1024\]: .* the limit is 4\.00 MB")
         self.assertEqual(self.limited(unknown, "4MB").status, 0)
 
+    def test_a_driver_that_locks_little_leaves_ordinary_memory(self):
+        """Of what leaves a GPU, 2 MB are locked; the rest is copied, and never used by kernels where it is."""
+        if "vulkan" not in os.environ.get("TL_DEVICE", ""):
+            self.skipTest("tensors of the CPU move to a file")
+        free, limits = run_code(IDLE), {"TL_TEST_LOCKED_MB": "2", "TL_POISON": "1"}
+        result = self.limited(IDLE, "4MB", env=limits)
+        self.assertEqual((result.status, result.out), (0, free.out), result.err)
+        reason = r"^ +([\d.]+) MB of it to ordinary memory of the host, more slowly: the driver refused page-locked memory$"
+        unlocked = float(re.search(reason, result.err, re.M)[1])
+        self.assertGreater(unlocked, 8)
+        self.assertLess(unlocked, moved(result)[1])
+        self.assertIn("no leak", result.err)
+        self.assertNotIn("page-locked", self.limited(IDLE, "4MB").err)
+        result = self.limited(IDLE, "1536KB", env=limits)
+        self.assertEqual((result.status, result.out), (1, ""))
+        self.assertIn("error[memory]: ", result.err)
+
     def test_the_input_is_for_the_run(self):
         code = 'print(input() + "!", sum(ones([1000])))\nprint(read_file("/dev/stdin"))\n'
         result = run_code(code, options=["--memory-limit", "64KB"], stdin=b"one\n")
