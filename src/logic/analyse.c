@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "logic/analyse.h"
+#include "logic/narrow.h"
 #include "logic/store.h"
 
 // --- safety
@@ -366,7 +367,7 @@ static Status cycles_check(const Store *store, Span *span) {
     return STATUS_OK;
 }
 
-// Components have no negative cycles: each pass settles at least one more stratum.
+// Components have no negative cycles: each pass settles at least one more stratum. They are even.
 static void strata_find(Store *store) {
     for (size_t i = 0; i < store->relations.count; i++)
         store->relations.items[i]->stratum = relation_is_derived(store->relations.items[i]);
@@ -384,10 +385,12 @@ static void strata_find(Store *store) {
             }
         }
     }
+    for (size_t i = 0; i < store->relations.count; i++) store->relations.items[i]->stratum *= 2;
 }
 
 Status store_analyse(Store *store, Span *span) {
     if (store->analysed) return STATUS_OK;
+    store_widen(store);
     for (size_t i = 0; i < store->rules.count; i++)
         TRY(rule_check_safe(store->rules.items[i], NULL, span));
     components_find(store);
@@ -397,6 +400,7 @@ Status store_analyse(Store *store, Span *span) {
     for (size_t i = 0; i < store->rules.count; i++)
         TRY(rule_check_monotone(store->rules.items[i], span));
     strata_find(store);
+    store_narrow(store);
     store->analysed = true;
     return STATUS_OK;
 }

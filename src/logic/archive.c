@@ -108,7 +108,7 @@ static Status archive_write(FILE *stream, void *context) {
 Status store_save(const Store *store, const Relation *only, const char *path) {
     Archiving archive = {.store = store, .numbers = table_new(2, 1)};
     for (size_t i = 0; i < store->relations.count; i++)
-        if (!only || only == store->relations.items[i])
+        if (only ? only == store->relations.items[i] : !store->relations.items[i]->inner)
             put_relation(&archive, store->relations.items[i]);
     Text body = {0};
     put(&body, archive.constant_count, 4);

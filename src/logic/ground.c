@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "logic/evaluate.h"
+#include "logic/narrow.h"
 #include "logic/plan.h"
 #include "logic/query.h"
 #include "logic/run.h"
@@ -479,6 +480,8 @@ static Status ground_rows(Grounding *grounding, Rule *query, const Datum *initia
 Status ground_query(Store *store, const GroundQuery *query, Table **answers, Ground *out) {
     *out = (Ground){0};
     *answers = NULL;
+    store_stay_wide(store);
+    TRY(store_prepare(store));
     Grounding grounding = {.store = store, .weights = &query->weights, .ground = out};
     find_uncertain(&grounding);
     lift(&grounding, query->rule);

@@ -5,6 +5,7 @@
 
 #include "logic/demand.h"
 #include "logic/evaluate.h"
+#include "logic/narrow.h"
 #include "logic/plan.h"
 #include "logic/run.h"
 
@@ -268,7 +269,7 @@ static Status goals_reach(Store *store, const Rule *rule, const Datum *variables
     ASSERT(rule->goal_count <= POSITIONS_MAX);
     Datum values[ARITY_MAX];
     for (uint32_t i = 0; i < rule->goal_count; i++) {
-        Relation *relation = rule->goals[i].relation;
+        Relation *relation = goal_whole(&rule->goals[i]);
         if (!relation || demands[i] || relation_table(relation)) continue;
         goal_values(&rule->goals[i], variables, values);
         TRY(demand_evaluate(store, relation, values, &demands[i]));
@@ -281,7 +282,7 @@ static Status goals_reach(Store *store, const Rule *rule, const Datum *variables
 
 static void extents_reach(const Rule *rule, Demand *const *demands, Extent *extents) {
     for (uint32_t i = 0; i < rule->goal_count; i++) {
-        Relation *relation = rule->goals[i].relation;
+        Relation *relation = goal_whole(&rule->goals[i]);
         if (!relation) continue;
         extents[i].table = relation_table(demands[i] ? demand_relation(demands[i]) : relation);
         ASSERT(extents[i].table != NULL);

@@ -56,6 +56,7 @@ typedef struct Goal {
         GOAL_MEMBER,  // variable in left, which gives several values
     } kind;
     Relation *relation; // ATOM, NOT
+    Relation *whole;    // of which `relation` has the rows that are wanted (narrow.c); or NULL
     Term *terms;
     Comparison comparison;
     Expression *left, *right;

@@ -64,10 +64,17 @@ void relation_free(Relation *relation) {
     free(relation);
 }
 
+void store_free_inner_rules(Store *store) {
+    for (size_t i = 0; i < store->inner_rules.count; i++) rule_free(store->inner_rules.items[i]);
+    store->inner_rules.count = 0;
+}
+
 void store_free(Store *store) {
     if (!store) return;
     for (size_t i = 0; i < store->relations.count; i++) relation_free(store->relations.items[i]);
     for (size_t i = 0; i < store->rules.count; i++) rule_free(store->rules.items[i]);
+    store_free_inner_rules(store);
+    VECTOR_FREE(&store->inner_rules);
     VECTOR_FREE(&store->relations);
     VECTOR_FREE(&store->rules);
     constants_free(&store->constants);
@@ -123,23 +130,29 @@ void relation_changed(Relation *relation) {
         if (relation->readers.items[i]->derived) relation_changed(relation->readers.items[i]);
 }
 
-static bool readers_have(const Relation *relation, const Relation *reader) {
+// What has been made of the relation for those that read it depends on its facts and rules.
+static void narrow_changed(Store *store, Relation *relation) {
+    if (!relation->narrow) return;
+    relation_changed(relation->narrow);
+    store->analysed = false;
+}
+
+void relation_add_reader(Relation *relation, Relation *reader) {
     for (size_t i = 0; i < relation->readers.count; i++)
-        if (relation->readers.items[i] == reader) return true;
-    return false;
+        if (relation->readers.items[i] == reader) return;
+    VECTOR_PUSH(&relation->readers, reader);
 }
 
 void store_add_rule(Store *store, Rule *rule) {
     ASSERT(rule->relation && rule->arity == rule->relation->arity);
     relation_changed(rule->relation);
+    narrow_changed(store, rule->relation);
     store->version++;
     rule->number = (uint32_t)store->rules.count;
     VECTOR_PUSH(&store->rules, rule);
     VECTOR_PUSH(&rule->relation->rules, rule);
     for (uint32_t i = 0; i < rule->goal_count; i++) {
-        Relation *read = rule->goals[i].relation;
-        if (read && !readers_have(read, rule->relation))
-            VECTOR_PUSH(&read->readers, rule->relation);
+        if (rule->goals[i].relation) relation_add_reader(rule->goals[i].relation, rule->relation);
     }
     store->analysed = false;
 }
@@ -221,6 +234,7 @@ static bool fact_add_one(Store *store, Relation *relation, const Datum *values) 
     if (table_has(relation->facts, values)) return false;
     facts_save(store, relation);
     relation_touch(store, relation, values, false);
+    narrow_changed(store, relation);
     table_append(relation->facts, values);
     store->version++;
     return true;
@@ -265,6 +279,7 @@ void store_undo(Store *store) {
         Rule *rule = store->rules.items[--store->rules.count];
         ASSERT(rule->relation->rules.count > 0);
         relation_changed(rule->relation);
+        narrow_changed(store, rule->relation);
         rule->relation->rules.count--; // its rules are in the order of the store's
         rule_free(rule);
         store->analysed = false;
@@ -273,6 +288,7 @@ void store_undo(Store *store) {
         Relation *relation = store->relations.items[i];
         if (!relation->saved) continue;
         relation_changed(relation);
+        narrow_changed(store, relation);
         table_free(relation->facts);
         relation->facts = relation->saved;
         relation->saved = NULL;

@@ -40,9 +40,13 @@ struct Relation {
     Column *columns;
     Columns key; // the columns without a merge
     Table *facts;
-    bool entities;    // an entity type: its facts are its members
-    bool closed;      // an entity type that facts do not add to
-    bool question;    // what a goal-directed query asks of another
+    bool entities; // an entity type: its facts are its members
+    bool closed;   // an entity type that facts do not add to
+    bool question; // what a goal-directed query asks of another
+    bool inner;    // not of the program: made by narrow.c
+    // Of narrow.c: the rows that others want; of such a relation, what its column is to hold.
+    Relation *narrow, *questions;
+    uint32_t narrow_column;
     bool equivalence; // reflexive, symmetric and transitive by rules of its own
     Classes *classes; // NULL until they are wanted
     RuleList rules;
@@ -89,11 +93,13 @@ struct Store {
     ConstantTable constants;
     StoreHost host;
     RelationList relations;
-    RuleList rules;   // in the order of the program
-    uint64_t version; // counts changes of facts and rules; from 1
-    bool analysed;    // strata and components are those of the present rules
-    bool unsettled;   // facts have changed that complete relations rest on
-    bool marked;      // changes since the mark can be undone
+    RuleList rules;       // in the order of the program
+    RuleList inner_rules; // those of inner relations
+    uint64_t version;     // counts changes of facts and rules; from 1
+    bool analysed;        // strata and components are those of the present rules
+    bool wide;            // rules read what they say (narrow.c)
+    bool unsettled;       // facts have changed that complete relations rest on
+    bool marked;          // changes since the mark can be undone
     size_t rules_marked;
     CellsRoom room;          // that sets of bits may take together
     struct Profile *profile; // of the evaluation that runs; NULL: nobody asks
@@ -140,6 +146,9 @@ void goal_values(const Goal *goal, const Datum *variables, Datum *values);
 void store_add_rule(Store *store, Rule *rule);
 // Forgets the results of a relation and of everything that depends on it.
 void relation_changed(Relation *relation);
+
+void relation_add_reader(Relation *relation, Relation *reader);
+void store_free_inner_rules(Store *store);
 
 size_t relation_bytes(const Relation *relation); // of its rows and indexes
 size_t store_bytes(const Store *store);          // of all relations and constants

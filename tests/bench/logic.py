@@ -52,6 +52,24 @@ Skip(A, C) <- Next(B, C), not Visible(C), Skip(A, B)
 Shown(A, B) <- Next(A, B), Visible(A), Visible(B)
 Shown(A, C) <- Next(B, C), Visible(A), Skip(A, B), Visible(C)
 """
+LIST = """
+HasChild(P) <- Insert(_, P)
+LaterChild(P, C) <- Insert(D, P), Insert(C, P), D > C
+FirstChild(P, C) <- Insert(C, P), not LaterChild(P, C)
+Sibling(A, B) <- Insert(A, P), Insert(B, P)
+LaterSibling(A, B) <- Sibling(A, B), A > B
+LaterSibling2(A, C) <- Sibling(A, B), Sibling(A, C), A > B, B > C
+NextSibling(A, B) <- LaterSibling(A, B), not LaterSibling2(A, B)
+HasNextSibling(A) <- LaterSibling(A, _)
+NextAbove(A, B) <- NextSibling(A, B)
+NextAbove(A, B) <- not HasNextSibling(A), Insert(A, P), NextAbove(P, B)
+Next(A, B) <- FirstChild(A, B)
+Next(A, B) <- not HasChild(A), NextAbove(A, B)
+HasValue(A) <- Assign(A, _), not Remove(A)
+SkipBlank(A, B) <- Next(A, B)
+SkipBlank(A, B) <- SkipBlank(V, B), Next(A, V), not HasValue(V)
+Shown(A, B) <- HasValue(A), SkipBlank(A, B), HasValue(B)
+"""
 
 
 def points_to(draw, scale):
@@ -107,6 +125,7 @@ PROGRAMS = {  # name: rules, data, what is counted, a relation to edit
     "andersen": (ANDERSEN, andersen, "Pt", "Assign"),
     "dyck": (DYCK, dyck, "S", "Open"),
     "text": (TEXT, text, "Shown", "Insert"),
+    "list": (LIST, text, "Shown", "Insert"),
 }
 
 

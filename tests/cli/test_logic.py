@@ -169,9 +169,32 @@ class Generator:
         self.random.shuffle(rules)
         return rules
 
+    def narrowed_rules(self):
+        """W reads P only where one column that P passes on is in a set, or a name, which evaluation may make use of."""
+        edges = [name for name, kinds in self.relations.items() if kinds == "ee"]
+        sets = [name for name, kinds in self.relations.items() if kinds == "e"]
+        if not edges or self.random.random() < 0.4:
+            return []
+        self.relations["W"] = self.relations["P"] = "ee"
+        edge, other = self.random.choice(edges), self.random.choice(edges)
+        passed = self.random.choice(["X", "Z"])
+        step = (Atom("P", ("X", "Y")), Atom(other, ("Y", "Z"))) if passed == "X" else (Atom(other, ("X", "Y")), Atom("P", ("Y", "Z")))
+        rules = [Rule("P", ("X", "Z"), (Atom(edge, ("X", "Z")),)),
+                 Rule("P", ("X", "Z"), step[::self.random.choice([1, -1])])]
+        for _ in range(self.random.randint(1, 2)):
+            goals = [Atom("P", ("X", "Z")), Atom(self.random.choice(sets), (passed,))] if sets else []
+            if not goals or self.random.random() < 0.4:
+                goals = [Atom("P", tuple(self.value("e") if name == passed else name for name in "XZ")), Atom(edge, ("X", "Z"))]
+            self.random.shuffle(goals)
+            rules.append(Rule("W", ("X", "Z"), tuple(goals)))
+        if self.random.random() < 0.5:  # so that it matters in which round the rows of P come
+            rules += [Rule("W", ("X", "Z"), (Atom(other, ("X", "Z")),)), Rule("W", ("X", "Z"), (Atom("W", ("X", "Y")), Atom(edge, ("Y", "Z"))))]
+        self.random.shuffle(rules)
+        return rules
+
     def program(self):
         rules = [self.rule(self.random.choice(list(self.derived))) for _ in range(self.random.randint(2, 6))]
-        rules += self.path_rule() + self.closure_rules()
+        rules += self.path_rule() + self.closure_rules() + self.narrowed_rules()
         return Program(self.relations, list(self.facts()), rules, self.merges)
 
 
@@ -651,6 +674,9 @@ class EditsOfPrograms(unittest.TestCase):
 
     def test_text(self):
         self.check("text", 0.01)
+
+    def test_list(self):
+        self.check("list", 0.01)
 
     def test_dyck(self):
         self.check("dyck", 0.05)
