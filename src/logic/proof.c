@@ -216,11 +216,47 @@ static Status proof_print(Store *store, const Relation *relation, const Datum *v
     return status;
 }
 
+// The relation and all that its rules read, directly or not.
+static void relation_below(Relation *relation, RelationList *below) {
+    relation->wanted = true;
+    VECTOR_PUSH(below, relation);
+    for (size_t i = 0; i < below->count; i++) {
+        const RuleList *rules = &below->items[i]->rules;
+        for (size_t j = 0; j < rules->count; j++) {
+            for (uint32_t k = 0; k < rules->items[j]->goal_count; k++) {
+                Relation *read = rules->items[j]->goals[k].relation;
+                if (!read || read->wanted) continue;
+                read->wanted = true;
+                VECTOR_PUSH(below, read);
+            }
+        }
+    }
+    for (size_t i = 0; i < below->count; i++) below->items[i]->wanted = false;
+}
+
+// Rounds lead through a proof: whatever the relation rests on gets those that edits have left it
+// without. To make one relation may mean to forget another, so it goes on until all have them.
+static Status rounds_restore(Store *store, Relation *relation) {
+    RelationList below = {0};
+    Relation *without = NULL;
+    Status status = STATUS_OK;
+    relation_below(relation, &below);
+    do {
+        without = NULL;
+        for (size_t i = 0; i < below.count && !without; i++)
+            if (below.items[i]->unordered) without = below.items[i];
+        if (without) status = store_complete(store, without);
+    } while (without && status == STATUS_OK);
+    VECTOR_FREE(&below);
+    return status;
+}
+
 // What is not complete is made as far as the rows rest on it.
 Status store_prove(Store *store, Relation *relation, const Datum *values, const Table *rows,
                    Text *out) {
     Demand *demand = NULL;
     Status status = STATUS_OK;
+    TRY(rounds_restore(store, relation));
     if (relation_is_derived(relation) && !relation->derived)
         status = demand_evaluate_rules(store, relation, values, &demand);
     if (status == STATUS_OK && !demand) status = store_complete(store, relation);
