@@ -24,7 +24,7 @@ void relation_describe(const Relation *relation, Text *out) {
     text_format(out, ", %zu bytes as %s", relation_bytes(relation), cells_name(table->cells));
 }
 
-// One fact a line; the first ones, and how many more there are.
+// One fact a line; the first ones, and how many more there are; where the rest comes from.
 void relation_list_facts(const Store *store, const Relation *relation, Text *out) {
     enum { SHOWN_MAX = 100 };
     const Table *facts = relation->facts;
@@ -39,6 +39,11 @@ void relation_list_facts(const Store *store, const Relation *relation, Text *out
     }
     uint32_t more = table_live(facts) - shown;
     if (more > 0) text_format(out, "and %u more\n", more);
+    if (shown == 0) text_append_string(out, "no facts\n");
+    size_t rules = relation->rules.count;
+    if (rules > 0)
+        text_format(out, "%zu rule%s give%s its rows: `%s?` shows them, `:rules` the rules\n",
+                    rules, rules == 1 ? "" : "s", rules == 1 ? "s" : "", relation->name);
 }
 
 void store_list_rules(const Store *store, Text *out) {

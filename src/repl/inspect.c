@@ -241,7 +241,7 @@ void inspect_facts(Repl *repl, const char *name) {
     bool known = session_find(repl->session, name, strlen(name), &found);
     if (known && found.binding->kind == BINDING_RELATION) {
         relation_list_facts(reasoner_get(repl->interp)->store, found.binding->relation, &text);
-        printf("%s", text.length ? text_get(&text) : "no facts\n");
+        printf("%s", text_get(&text));
     } else {
         fail(STATUS_NAME, "there is no relation called \"%s\"", name);
         fail_help(":vars shows the names of the session");
