@@ -41,9 +41,12 @@ void relation_list_facts(const Store *store, const Relation *relation, Text *out
     if (more > 0) text_format(out, "and %u more\n", more);
     if (shown == 0) text_append_string(out, "no facts\n");
     size_t rules = relation->rules.count;
-    if (rules > 0)
-        text_format(out, "%zu rule%s give%s its rows: `%s?` shows them, `:rules` the rules\n",
-                    rules, rules == 1 ? "" : "s", rules == 1 ? "s" : "", relation->name);
+    if (rules == 0) return;
+    text_format(out, "%zu rule%s give%s its rows: `%s(", rules, rules == 1 ? "" : "s",
+                rules == 1 ? "s" : "", relation->name);
+    for (uint32_t i = 0; i < relation->arity; i++)
+        text_format(out, "%sX%u", i == 0 ? "" : ", ", i + 1);
+    text_append_string(out, ")?` shows them, `:rules` the rules\n");
 }
 
 void store_list_rules(const Store *store, Text *out) {
