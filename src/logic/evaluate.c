@@ -16,8 +16,8 @@
 typedef struct Variant { // one way to see the new rows of a rule: in this goal's relation
     uint32_t goal;       // NO_GOAL: the first round, which sees everything
     Plan plan;
-    bool planned;
-    bool alone; // its plan has been tried on several threads in vain
+    uint32_t planned; // the round in which the plan was made; 0: there is none
+    bool alone;       // its plan has been tried on several threads in vain
 } Variant;
 
 enum { NO_GOAL = UINT32_MAX };
@@ -106,13 +106,12 @@ static bool variant_is_active(const Group *group, const RuleWork *work, const Va
 static void variant_prepare(const Group *group, RuleWork *work, Variant *variant) {
     ASSERT(variant->goal == NO_GOAL || work->rule->goals[variant->goal].relation);
     extents_set(group, work, variant->goal);
-    bool again = (group->round & (group->round - 1)) == 0;
-    if (variant->planned && again) plan_free(&variant->plan);
-    if (!variant->planned || again) {
+    if (group->round >= variant->planned * 2) {
+        if (variant->planned) plan_free(&variant->plan);
         plan_make(work->rule, work->extents, NULL, &variant->plan);
+        variant->planned = group->round;
         variant->alone = false;
     }
-    variant->planned = true;
     plan_set(&variant->plan, work->extents);
 }
 
