@@ -201,6 +201,8 @@ class NextToTheRun(unittest.TestCase):
 
 
 class Limited(unittest.TestCase):
+    every_device = True
+
     def limited(self, code, limit, **more):
         return run_code(code, options=["--memory-limit", limit, "--memory-check=strict"], **more)
 
