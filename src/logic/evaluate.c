@@ -102,11 +102,13 @@ static bool variant_is_active(const Group *group, const RuleWork *work, const Va
     return group->round > 1 && has_new(group, work->rule->goals[variant->goal].relation);
 }
 
-// Sizes change: plans are made anew when the number of rounds has doubled.
+// Sizes change: plans are made anew in the first round after each power of two in which the variant
+// is active. What is asked of closures is active in every second round only.
 static void variant_prepare(const Group *group, RuleWork *work, Variant *variant) {
     ASSERT(variant->goal == NO_GOAL || work->rule->goals[variant->goal].relation);
     extents_set(group, work, variant->goal);
-    if (group->round >= variant->planned * 2) {
+    uint32_t power = 1u << (31 - __builtin_clz(group->round));
+    if (variant->planned < power) {
         if (variant->planned) plan_free(&variant->plan);
         plan_make(work->rule, work->extents, NULL, &variant->plan);
         variant->planned = group->round;
