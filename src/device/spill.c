@@ -164,30 +164,29 @@ static void free_places(Pool *pool) {
 static Status new_memory(Pool *pool, Buffer *buffer) {
     uint64_t locked = pool->settings.test_locked_bytes;
     if (locked > 0 && pool->statistics.away_bytes + buffer->capacity > locked) return STATUS_MEMORY;
+    if (!host_has(pool, buffer->capacity)) return STATUS_MEMORY;
     return pool->device->backend->host_allocate(pool->device, buffer->capacity,
                                                 &buffer->away_memory);
-}
-
-// Drivers lock less than the host has: bytes can wait in other memory, too, where no kernel can use
-// them.
-static Status new_unlocked(Buffer *buffer) {
-    buffer->away_memory = memory_try_resize(NULL, buffer->capacity);
-    buffer->away_unlocked = buffer->away_memory != NULL;
-    return buffer->away_unlocked ? STATUS_OK : STATUS_MEMORY;
 }
 
 // The device copies to and from it, and its kernels can use it. To get it takes the system longer
 // than to fill it, so that places stay until there is no room for others.
 static Status take_memory(Pool *pool, Buffer *buffer) {
     if (take_free_place(pool, buffer)) return STATUS_OK;
-    bool room = host_has(pool, buffer->capacity);
-    Status status = room ? new_memory(pool, buffer) : STATUS_MEMORY;
+    Status status = new_memory(pool, buffer);
     if (status != STATUS_MEMORY) return status;
     free_places(pool);
     TRY(pool->device->backend->wait(pool->device)); // work that is queued still used them
-    if (!room && !host_has(pool, buffer->capacity)) return STATUS_MEMORY;
-    status = new_memory(pool, buffer);
-    return status == STATUS_MEMORY ? new_unlocked(buffer) : status;
+    return new_memory(pool, buffer);
+}
+
+// Drivers lock less than the host has: bytes that leave can wait in other memory, too, where no
+// kernel can use them.
+static Status take_unlocked(Pool *pool, Buffer *buffer) {
+    if (shares_host_memory(pool->device) || !host_has(pool, buffer->capacity)) return STATUS_MEMORY;
+    buffer->away_memory = memory_try_resize(NULL, buffer->capacity);
+    buffer->away_unlocked = buffer->away_memory != NULL;
+    return buffer->away_unlocked ? STATUS_OK : STATUS_MEMORY;
 }
 
 typedef ssize_t (*Transfer)(int file, void *bytes, size_t count, off_t offset);
@@ -297,8 +296,10 @@ static bool may_leave(const Pool *pool, const Buffer *buffer) {
 }
 
 static Status copy_out(Pool *pool, Buffer *buffer) {
-    TRY(take_store(pool, buffer));
-    Status status = store(pool, buffer);
+    Status status = take_store(pool, buffer);
+    if (status == STATUS_MEMORY) status = take_unlocked(pool, buffer);
+    TRY(status);
+    status = store(pool, buffer);
     if (status != STATUS_OK) drop_store(pool, buffer);
     TRY(status);
     pool->statistics.moved_out_bytes += buffer->bytes;
