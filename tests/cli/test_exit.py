@@ -94,6 +94,7 @@ class Exits(unittest.TestCase):
             path.write_text(code)
             process = subprocess.Popen([TL, "run", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                        env={**os.environ, **STRICT})
+            self.addCleanup(process.kill)
             self.assertEqual(process.stderr.readline(), b"ready\n")
             time.sleep(0.1)
             process.send_signal(number)
@@ -130,8 +131,9 @@ class Exits(unittest.TestCase):
     def test_hangup(self):
         """The terminal went away; under nohup the program goes on."""
         code = "let x = ones([100])\neprint(\"ready\")\nloop { x = x * 1.0 }"
+        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_DFL))
         self.signalled(code, signal.SIGHUP, 129)
-        self.addCleanup(signal.signal, signal.SIGHUP, signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self.signalled("let x = ones([100])\neprint(\"ready\")\nsleep(0.5)\nexit(7)", signal.SIGHUP, 7)
 
 

@@ -1,5 +1,7 @@
 // Elementwise operations: dtypes, broadcasting, layouts, donation, plain numbers, errors; results
 // against loops over doubles.
+#include <stdio.h>
+
 #include "tensor/map.h"
 #include "tensor/scalar.h"
 #include "tests/tensor/tensors.h"
@@ -396,6 +398,47 @@ static void assert_scalar(OpId op, int n, OpInput x, OpInput y, Scalar wanted) {
         assert_int_equal(got.as.i, wanted.as.i);
 }
 
+// Powers as <math.h> has them: signs of zeros, infinities, negative bases; the exponent as a plain
+// number, where small ones are products, and as a tensor.
+static void test_powers(void **state) {
+    (void)state;
+    static const double bases[] = {0.0,  -0.0,  1, -1, 0.5,      -0.5,      2,   -2,
+                                   3.25, -3.25, 5, -5, INFINITY, -INFINITY, NAN, 0.125};
+    static const double exponents[] = {0,  1,   -1,   2,   -2,  3,       -3,       4,         5,  6,
+                                       -4, 0.5, -0.5, 1.5, 2.5, 1.0 / 3, INFINITY, -INFINITY, NAN};
+    static const DType dtypes[] = {DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_FLOAT32, DTYPE_FLOAT64};
+    enum { BASES = sizeof bases / sizeof *bases };
+    for (size_t d = 0; d < sizeof dtypes / sizeof *dtypes; d++) {
+        Tensor *x = make_tensor(dtypes[d], SHAPE(BASES), bases);
+        for (size_t e = 0; e < sizeof exponents / sizeof *exponents; e++) {
+            double repeated[BASES];
+            for (int i = 0; i < BASES; i++) repeated[i] = exponents[e];
+            Tensor *y = make_tensor(dtypes[d], SHAPE(BASES), repeated);
+            double *rounded = read_all(y);
+            for (int form = 0; form < 2; form++) {
+                Tensor *power;
+                OK(op_binary(OP_pow, op_tensor(x), form ? op_tensor(y) : op_float(exponents[e]),
+                             &power));
+                double *got = read_all(power);
+                for (int i = 0; i < BASES; i++) {
+                    double exponent = form ? rounded[i] : exponents[e];
+                    double wanted = pow(bases[i], exponent);
+                    char what[64];
+                    snprintf(what, sizeof what, "%g ** %g", bases[i], exponent);
+                    assert_near(got[i], wanted, dtypes[d], what);
+                    if (!isnan(wanted) && !signbit(wanted) != !signbit(got[i]))
+                        fail_msg("%s as %s has the wrong sign", what, dtype_name(dtypes[d]));
+                }
+                free(got);
+                tensor_release(power);
+            }
+            free(rounded);
+            tensor_release(y);
+        }
+        tensor_release(x);
+    }
+}
+
 static void test_plain_numbers(void **state) {
     (void)state;
     OpInput yes = op_scalar((Scalar){.dtype = DTYPE_BOOL, .as.i = 1});
@@ -480,6 +523,7 @@ int main(void) {
         cmocka_unit_test(test_donation_reuses_the_buffer),
         cmocka_unit_test(test_where),
         cmocka_unit_test(test_large_integers_compare_exactly),
+        cmocka_unit_test(test_powers),
         cmocka_unit_test(test_plain_numbers),
         cmocka_unit_test(test_plain_ints_trap),
         cmocka_unit_test(test_quantised_operands_are_refused),

@@ -47,8 +47,9 @@ static CpuCompute make_uniform(const Random *random, const RandomBlocks *blocks,
                                RandomNumbers *out) {
     double low = random->call->options.scalars[0];
     double width = random->call->options.scalars[1] - low, max = random->uniform_max;
+    CPU_CHOOSE(random_fractions)(blocks, out->doubles);
     for (int i = 0; i < CHUNK_ELEMENTS; i++) {
-        double value = low + fraction_at(blocks, i) * width;
+        double value = low + out->doubles[i] * width;
         out->doubles[i] = value < max ? value : max;
     }
     return COMPUTE_F64;

@@ -14,6 +14,8 @@ typedef struct RandomBlocks {
 } RandomBlocks;
 
 CPU_DECLARE(void, random_blocks, (uint64_t key, uint64_t first, RandomBlocks *out));
+// The elements' upper 53 bits, as numbers in [0, 1).
+CPU_DECLARE(void, random_fractions, (const RandomBlocks *blocks, double *out));
 // Standard normal numbers of the blocks' elements, in the order of the elements.
 CPU_DECLARE(void, random_normals, (const RandomBlocks *blocks, float *out));
 // The largest number of a float dtype below `bound`, so that rounding cannot reach it.

@@ -11,8 +11,8 @@ static Status finish(const TensorView *view, CpuCompute compute, const char *op_
     }
     row->size = (int64_t)dtype_size(view->dtype);
     row->number_size = (int64_t)compute_bytes(compute);
-    row->direct = row->rank == 1 && (row->strides[0] == 1 || row->count <= 1) &&
-                  view->dtype == compute_dtype(compute);
+    row->native = view->dtype == compute_dtype(compute);
+    row->direct = row->rank == 1 && (row->strides[0] == 1 || row->count <= 1) && row->native;
     return STATUS_OK;
 }
 

@@ -13,7 +13,8 @@ typedef struct Row {
     int64_t dims[RANK_MAX], strides[RANK_MAX]; // strides in elements
     int64_t count;                             // of all elements
     int64_t size, number_size;                 // bytes of a stored element, and of a number
-    bool direct; // stored as contiguous numbers of the compute type: pieces need no copy
+    bool native;                               // stored in the compute type
+    bool direct;                               // and contiguous: pieces need no copy
     ConvertLoad load;
     ConvertStore store;
 } Row;

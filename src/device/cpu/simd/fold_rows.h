@@ -88,10 +88,18 @@ static inline wide squared(wide v) {
 #include "catalog/reductions.def"
 
 static int64_t find(const void *numbers, int64_t count, Wide value) {
+    enum { FIND_BLOCK = 128 / sizeof(real) }; // looked through without a branch
     const real *in = numbers, wanted = (real)value.WIDE;
-    bool nan = IS_NAN(wanted);
-    for (int64_t i = 0; i < count; i++)
-        if (in[i] == wanted || (nan && IS_NAN(in[i]))) return i;
+    int64_t i = 0;
+    for (bool found = false; !found && i + FIND_BLOCK <= count; i += found ? 0 : FIND_BLOCK) {
+        int hits = 0;
+        SIMD(reduction(| : hits))
+        for (int lane = 0; lane < FIND_BLOCK; lane++) hits |= in[i + lane] == wanted;
+        found = hits != 0;
+    }
+    if (IS_NAN(wanted)) i = 0;
+    for (; i < count; i++)
+        if (in[i] == wanted || (IS_NAN(wanted) && IS_NAN(in[i]))) return i;
     return -1;
 }
 

@@ -37,6 +37,10 @@ INLINE real floor_quotient(real a, real b) {
     return whole == C(0) ? copysign(C(0), a / b) : rint(whole);
 }
 
+// The vector pow is slow below 0: the power of the magnitude, with the sign of an odd exponent.
 INLINE real power_of(real a, real b) {
-    return pow(a, b);
+    real power = pow(abs(a), b), half = b * C(0.5);
+    bool integer = floor(b) == b, odd = integer && floor(half) != half;
+    real sign = odd ? copysign(C(1), a) : C(1);
+    return a < C(0) && abs(a) < C(INFINITY) && !integer ? C(NAN) : power * sign;
 }

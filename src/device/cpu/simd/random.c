@@ -30,6 +30,19 @@ void ISA(random_blocks)(uint64_t key, uint64_t first, RandomBlocks *out) {
     }
 }
 
+// Both words are exact as doubles, and so is their sum.
+static inline double fraction_of(uint32_t high, uint32_t low) {
+    double upper = (double)(int32_t)(high ^ 0x80000000u) + 0x1p31; // signed: vectors convert those
+    return upper * 0x1p-32 + (double)(int32_t)(low >> 11) * 0x1p-53;
+}
+
+void ISA(random_fractions)(const RandomBlocks *blocks, double *out) {
+    for (int i = 0; i < RANDOM_CHUNK; i++) {
+        out[2 * i] = fraction_of(blocks->words[0][i], blocks->words[1][i]);
+        out[2 * i + 1] = fraction_of(blocks->words[2][i], blocks->words[3][i]);
+    }
+}
+
 // The natural logarithm of a number in (0, 1]: exponent and mantissa apart, the mantissa in
 // [sqrt(1/2), sqrt(2)) by the series of artanh.
 static inline float log_of(float value) {
