@@ -133,7 +133,7 @@ static Status plan_part(Tensor *x, const IndexPlan *plan, const Items *items, Te
     Tensor dense = *x;
     dense.view = tape_dense_view(x);
     IndexPlan dense_plan;
-    Status status = index_plan_make(&dense, whole.items, whole.count, false, &dense_plan);
+    Status status = index_plan_make(&dense, whole.items, whole.count, &dense_plan);
     if (status == STATUS_OK) tape_record_part(x, &dense_plan.view, *out);
     index_plan_free(&dense_plan);
     if (status != STATUS_OK) tensor_release(*out);
@@ -208,9 +208,39 @@ static Status get_planned(Tensor *x, const IndexPlan *plan, const Items *items, 
     return move_block(out, dim, plan->place, plan->picked_shape.rank);
 }
 
+// Where the only subscript is a mask: no host reads it. It is folded into one dimension, and so are
+// the dimensions of x that it picks from.
+static Status get_masked(Tensor *x, Tensor *mask, Tensor **out) {
+    TRY(index_check_mask(x, 0, mask));
+    Shape all = {.rank = 1, .dims = {tensor_count(mask)}}, line = all, folded = all;
+    for (int i = mask->view.rank; i < x->view.rank; i++)
+        folded.dims[folded.rank++] = x->view.dims[i];
+    SCOPED_TENSOR(boolean);
+    SCOPED_TENSOR(found);
+    SCOPED_TENSOR(positions);
+    SCOPED_TENSOR(rows);
+    TRY(tensor_reshape(mask, &all, &boolean));
+    TRY(op_unary(OP_nonzero, boolean, &found));
+    line.dims[0] = tensor_count(found);
+    TRY(tensor_reshape(found, &line, &positions));
+    TRY(tensor_reshape(x, &folded, &rows));
+    return gather(rows, 0, positions, out);
+}
+
+// A mask without other subscripts, next to the tensor.
+static bool is_mask(const Tensor *x, const IndexItem *items, int count) {
+    if (count != 1 || items[0].kind != INDEX_TENSOR) return false;
+    const Tensor *mask = items[0].tensor;
+    return mask->view.dtype == DTYPE_BOOL && mask->view.rank <= x->view.rank &&
+           mask->device == x->device;
+}
+
 Status index_get(Tensor *x, const IndexItem *items, int count, Tensor **out) {
+    if (is_mask(x, items, count) && items[0].tensor->view.rank > 0 &&
+        !dtype_is_quant(x->view.dtype))
+        return get_masked(x, items[0].tensor, out);
     IndexPlan plan;
-    Status status = index_plan_make(x, items, count, true, &plan);
+    Status status = index_plan_make(x, items, count, &plan);
     if (status == STATUS_OK) status = get_planned(x, &plan, &(Items){items, count}, out);
     index_plan_free(&plan);
     return status;
@@ -291,7 +321,7 @@ static Status scatter_one(Tensor *target, const IndexPlan *plan, Tensor **value)
     Tensor *reshaped = NULL, *positions;
     Status status = tensor_reshape(*value, &folded, &reshaped);
     TRY(step(value, status, reshaped));
-    TRY(index_tensor(target->device, picked->positions, count, &positions));
+    TRY(picked_tensor(target->device, picked, &positions));
     status = scatter(&plan->view, picked->dim, positions, *value);
     tensor_release(positions);
     return status;
@@ -391,13 +421,10 @@ static Status set_masked(Tensor *target, Tensor *mask, const OpInput *value) {
 
 static Status set_items(Tensor *target, const IndexItem *items, int count, const OpInput *value) {
     bool one_number = !value->tensor || value->tensor->view.rank == 0;
-    bool is_mask = count == 1 && items[0].kind == INDEX_TENSOR &&
-                   items[0].tensor->view.dtype == DTYPE_BOOL &&
-                   items[0].tensor->view.rank <= target->view.rank;
-    if (one_number && is_mask && items[0].tensor->device == target->device)
+    if (one_number && is_mask(target, items, count))
         return set_masked(target, items[0].tensor, value);
     IndexPlan plan;
-    Status status = index_plan_make(target, items, count, false, &plan);
+    Status status = index_plan_make(target, items, count, &plan);
     if (status == STATUS_OK) status = set_planned(target, &plan, value);
     index_plan_free(&plan);
     return status;

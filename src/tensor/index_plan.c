@@ -33,7 +33,7 @@ typedef struct Walk {
     IndexPlan *plan;
     int source, at;
     int ellipsis_dims;
-    bool may_stay;               // an index tensor need not be read by the host
+    bool may_stay;               // the only index tensor need not be read by the host
     bool has_tensor;             // integers then count as index tensors for the place of the result
     bool opened, closed, parted; // a run of index items began, ended, and another one began
 } Walk;
@@ -201,7 +201,7 @@ static Status count_dims(Walk *walk, const IndexItem *items, int count) {
         tensors += items[i].kind == INDEX_TENSOR;
     }
     walk->has_tensor = tensors > 0;
-    walk->may_stay = walk->may_stay && tensors == 1;
+    walk->may_stay = tensors == 1;
     int rank = walk->x->view.rank;
     TensorType type = tensor_type(walk->x);
     TRY(shape_index_rank(&type, taken, ellipses));
@@ -220,11 +220,10 @@ static Status broadcast_picked(IndexPlan *plan) {
     return STATUS_OK;
 }
 
-Status index_plan_make(Tensor *x, const IndexItem *items, int count, bool may_stay,
-                       IndexPlan *out) {
+Status index_plan_make(Tensor *x, const IndexItem *items, int count, IndexPlan *out) {
     ASSERT(count >= 0 && count <= INDEX_ITEMS_MAX);
     *out = (IndexPlan){.picked_count = 0};
-    Walk walk = {.x = x, .plan = out, .may_stay = may_stay};
+    Walk walk = {.x = x, .plan = out};
     TRY(count_dims(&walk, items, count));
     TRY(tensor_materialize(x));
     out->view = x->view;

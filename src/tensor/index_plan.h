@@ -22,9 +22,8 @@ typedef struct IndexPlan {
     int place;          // where its dimensions stand in the result
 } IndexPlan;
 
-// Free it also on failure. `may_stay`: the only index tensor may stay on the device.
-Status index_plan_make(Tensor *x, const IndexItem *items, int count, bool may_stay,
-                       IndexPlan *out) MUST_USE;
+// Free it also on failure.
+Status index_plan_make(Tensor *x, const IndexItem *items, int count, IndexPlan *out) MUST_USE;
 void index_plan_free(IndexPlan *plan);
 
 // A mask must have the sizes of the dimensions of x that it indexes, from first_dim on.

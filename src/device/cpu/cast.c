@@ -47,6 +47,8 @@ static void move_row(size_t size, const RowCopy *copy) {
     int64_t to_stride = copy->to_stride, from_stride = copy->from_stride, count = copy->count;
     if (to_stride == (int64_t)size && from_stride == (int64_t)size)
         memcpy(to, from, (size_t)count * size);
+    else if (from_stride == 0 && count > 0)
+        fill_row(size, to, to_stride, from, count);
     else if (size == 1)
         MOVE_LOOP(uint8_t);
     else if (size == 2)

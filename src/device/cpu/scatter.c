@@ -26,6 +26,7 @@ typedef void (*ScatterElements)(const Scatter *scatter, const ScatterPiece *piec
 struct Scatter {
     IndexedDim indexed;
     CastRow cast;
+    bool adds;
     int64_t length;                      // how many indexes there are along the dim
     int64_t index_stride, source_stride; // along the dim, in bytes
     ScatterElements elements;
@@ -94,6 +95,11 @@ static void scatter_step(const Scatter *scatter, const ScatterRow *row) {
     if (is_slice(row)) {
         index_read(&scatter->indexed, row->index, 0, 1, places);
         to += places[0] * scatter->indexed.stride;
+        if (!scatter->adds) {
+            cast_row(scatter->cast,
+                     &(RowCopy){to, row->strides[0], row->from, row->strides[1], row->count});
+            return;
+        }
     }
     for (int64_t at = 0; at < row->count; at += CAST_CHUNK) {
         int64_t n = row->count - at < CAST_CHUNK ? row->count - at : CAST_CHUNK;
@@ -155,6 +161,7 @@ static Status scatter_into(const KernelCall *call, const TensorView *target) {
         .indexed = {out.dims[dim], out.strides[dim] * (int64_t)dtype_size(out.dtype), places.dtype,
                     &out_of_range},
         .cast = {source.dtype, out.dtype},
+        .adds = call->options.op == 1,
         .length = places.dims[dim],
         .index_stride = places.strides[dim] * (int64_t)dtype_size(places.dtype),
         .source_stride = source.strides[dim] * (int64_t)dtype_size(source.dtype),

@@ -107,27 +107,36 @@ static void read_truth(const Nonzero *nonzero, int64_t position, int64_t count, 
 static void write_position(const Nonzero *nonzero, int64_t row, int64_t position) {
     const TensorView *in = nonzero->in, *out = nonzero->out;
     int64_t *target = (int64_t *)cpu_pointer(out) + row * out->strides[0];
-    for (int d = in->rank - 1; d >= 0; d--) {
+    for (int d = in->rank - 1; d > 0; d--) {
         target[d * out->strides[1]] = position % in->dims[d];
         position /= in->dims[d];
     }
+    target[0] = position;
 }
 
-// Returns how many there are in a range; writes them when `row` is not negative.
+// Returns how many there are in a range; writes them when `row` is not negative. Which come is as
+// good as random: nothing branches on it.
 static int64_t scan_range(const Nonzero *nonzero, int64_t range, int64_t row) {
     int64_t at = range * RANGE_ELEMENTS, end = at + RANGE_ELEMENTS, found = 0;
     if (end > nonzero->total) end = nonzero->total;
     uint8_t boolean[CAST_CHUNK];
+    int64_t positions[CAST_CHUNK];
     while (at < end) {
-        int64_t count = nonzero->row_length - at % nonzero->row_length;
+        int64_t count = nonzero->row_length - at % nonzero->row_length, here = 0;
         if (count > CAST_CHUNK) count = CAST_CHUNK;
         if (count > end - at) count = end - at;
         read_truth(nonzero, at, count, boolean);
-        for (int64_t i = 0; i < count; i++) {
-            if (!boolean[i]) continue;
-            if (row >= 0) write_position(nonzero, row + found, at + i);
-            found++;
+        if (row < 0) {
+            for (int64_t i = 0; i < count; i++) here += boolean[i];
+        } else {
+            for (int64_t i = 0; i < count; i++) {
+                positions[here] = at + i;
+                here += boolean[i];
+            }
+            for (int64_t i = 0; i < here; i++)
+                write_position(nonzero, row + found + i, positions[i]);
         }
+        found += here;
         at += count;
     }
     return found;
