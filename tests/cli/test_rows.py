@@ -159,7 +159,7 @@ DECIDES = {
     "src/device/vulkan/kernels/map.c": "the host's side of map.comp: MAP_COPY",
     "src/eval/numbers.c": "formulas for lists of plain numbers: OP_all OP_any OP_argmax OP_argmin OP_count_nonzero OP_logsumexp "
                           "OP_max_along OP_mean OP_median OP_min_along OP_norm OP_prod OP_std OP_sum OP_var",
-    "src/tensor/map.c": "the opposite of a bool is not the complement of its bits: MAP_BIT_NOT",
+    "src/tensor/map.c": "the opposite of a bool is not the complement of its bits; small powers are products: MAP_BIT_NOT MAP_POW",
     "src/tensor/scalar.c": "the same; integers that have no quotient or power: MAP_BIT_NOT MAP_DIV MAP_FLOOR_DIV MAP_MOD MAP_POW MAP_REM",
 }
 # Words that are compared with a text or stand in a table of words, and are the names of operations by chance.
