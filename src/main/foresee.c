@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,7 +25,8 @@
 #include "device/settings.h"
 
 enum {
-    DELAY_SECONDS = 1,
+    DELAY_MILLISECONDS = 1000,
+    LOOK_MILLISECONDS = 10, // between two looks whether the process has ended
     WORK_SECONDS_MAX = 300, // processor time; a program that takes longer is told as it grows
     MEMORY_PARTS = 8,       // of the machine's, one is the most that it may take for itself
     NICE_MOST = 19,
@@ -36,13 +38,13 @@ static struct {
     Runtime *runtime;
     VECTOR(char *) words; // what the process is started with
     char seed[24];        // the number among them
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    sigset_t signals; // those that the run holds back
-    pid_t child;      // 0: there is none, or it has ended
-    bool over;        // the run has ended, or is known to fit: nothing is said any more
-    Text why;         // what is said; the run reads it from then on
-} forecast = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    sigset_t signals;     // those that the run holds back
+    pthread_t thread;     // it watches, and is joined when the run ends
+    atomic_bool watched;  // there is such a thread
+    bool over;            // the run has ended, or is known to fit: nothing is said any more
+    int stop[2];          // a pipe that is closed when it is over
+    Text why;             // what is said; the run reads it from then on
+} forecast;
 
 // --- fitting -------------------------------------------------------------------------------------
 
@@ -111,14 +113,12 @@ static void limit_memory(rlim_t most) {
 }
 
 // In the new process, which still has the memory of this one: it changes what is its own. It ends
-// with the run, is last in turn, and the first to go where memory is short.
+// with the run, and is the first to go where memory is short.
 _Noreturn static void become(char **words, int output, pid_t parent, const sigset_t *signals) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);
     if (getppid() != parent) _exit(EXIT_FAILED);
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
-    setpriority(PRIO_PROCESS, 0, NICE_MOST);
-    sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){0});
     setitimer(ITIMER_PROF, &(struct itimerval){.it_value.tv_sec = WORK_SECONDS_MAX}, NULL);
     limit_memory((rlim_t)sysconf(_SC_PHYS_PAGES) / MEMORY_PARTS * (rlim_t)sysconf(_SC_PAGESIZE));
     int first = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -133,7 +133,7 @@ _Noreturn static void become(char **words, int output, pid_t parent, const sigse
 }
 
 // -1 where the system gives no process. A copy of this one's memory, which may be large, is not
-// made.
+// made. It is last in turn from where it has memory of its own: until then this one waits for it.
 static pid_t start(char **words, int output) {
     sigset_t all, before;
     sigfillset(&all);
@@ -141,38 +141,47 @@ static pid_t start(char **words, int output) {
     pid_t parent = getpid(), child = vfork();
     if (child == 0) become(words, output, parent, &forecast.signals);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (child < 0) return child;
+    setpriority(PRIO_PROCESS, (id_t)child, NICE_MOST);
+    sched_setscheduler(child, SCHED_IDLE, &(struct sched_param){0});
     return child;
 }
 
 // --- what it says --------------------------------------------------------------------------------
 
-static void read_all(int file, Text *out) {
+// Signals do not come to this thread.
+static bool is_over_within(int milliseconds) {
+    return poll(&(struct pollfd){.fd = forecast.stop[0]}, 1, milliseconds) != 0;
+}
+
+static bool is_over_before_readable(int file) {
+    struct pollfd files[] = {{.fd = forecast.stop[0]}, {.fd = file, .events = POLLIN}};
+    return poll(files, 2, -1) < 0 || files[0].revents != 0;
+}
+
+// False when it is over before the end.
+static bool read_all(int file, Text *out) {
     char bytes[4096];
-    for (;;) {
+    while (!is_over_before_readable(file)) {
         ssize_t count = read(file, bytes, sizeof bytes);
         if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) return;
+        if (count <= 0) return true;
         text_append(out, bytes, (size_t)count);
     }
+    return false;
 }
 
-static pid_t forecast_child(pid_t child) {
-    pthread_mutex_lock(&forecast.lock);
-    forecast.child = child;
-    if (child > 0 && forecast.over) kill(child, SIGTERM);
-    pthread_mutex_unlock(&forecast.lock);
-    return child;
-}
-
-// What the process printed; nothing where it could not be made or failed.
+// What the process printed; nothing where it could not be made or failed. One that is not needed
+// any more is not waited for: the system lets it end when it lets it work.
 static void foretell_run(Text *out) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return;
-    pid_t child = forecast_child(start(forecast.words.items, ends[1]));
+    pid_t child = start(forecast.words.items, ends[1]);
     close(ends[1]);
-    read_all(ends[0], out);
-    (void)forecast_child(0);
-    if (child > 0) waitpid(child, NULL, 0);
+    bool whole = read_all(ends[0], out);
+    if (child > 0 && !whole) kill(child, SIGTERM);
+    while (child > 0 && waitpid(child, NULL, WNOHANG) == 0 && !is_over_within(LOOK_MILLISECONDS))
+        continue;
     close(ends[0]);
 }
 
@@ -203,48 +212,34 @@ static void judge(const json_t *found, Text *why) {
 
 // --- next to the run -----------------------------------------------------------------------------
 
-static bool is_over_after_delay(void) {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += DELAY_SECONDS;
-    pthread_mutex_lock(&forecast.lock);
-    while (!forecast.over &&
-           pthread_cond_timedwait(&forecast.changed, &forecast.lock, &until) != ETIMEDOUT)
-        continue;
-    bool over = forecast.over;
-    pthread_mutex_unlock(&forecast.lock);
-    return over;
-}
-
 static void *watch(void *context) {
     Text said = {0}, why = {0};
-    if (is_over_after_delay()) return context;
+    if (is_over_within(DELAY_MILLISECONDS)) return context;
     foretell_run(&said);
     json_t *found = json_loadb(text_get(&said), said.length, 0, NULL);
     if (found) judge(found, &why);
     json_decref(found);
     text_free(&said);
-    pthread_mutex_lock(&forecast.lock);
-    if (!forecast.over && why.length > 0) {
+    if (why.length > 0 && !is_over_within(0)) {
         forecast.why = why;
         atomic_store(&forecast.runtime->foreseen, text_get(&forecast.why));
         runtime_interrupt(forecast.runtime, INTERRUPT_MEMORY);
     } else {
         text_free(&why);
     }
-    pthread_mutex_unlock(&forecast.lock);
     return context;
 }
 
 // Where the system gives no thread, nothing is foretold.
 void foresee_begin(void *context) {
     (void)context;
-    pthread_t thread;
     sigset_t all;
+    ASSERT(forecast.line && !forecast.watched);
     write_command(forecast.line);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &forecast.signals);
-    if (!forecast.over && pthread_create(&thread, NULL, watch, NULL) == 0) pthread_detach(thread);
+    if (!forecast.over && pipe2(forecast.stop, O_CLOEXEC) == 0)
+        forecast.watched = pthread_create(&forecast.thread, NULL, watch, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &forecast.signals, NULL);
 }
 
@@ -254,10 +249,10 @@ void foresee_prepare(const CommandLine *line) {
 }
 
 void foresee_end(void) {
-    pthread_mutex_lock(&forecast.lock);
     forecast.over = true;
-    if (forecast.child > 0) kill(forecast.child, SIGTERM);
-    if (forecast.runtime) atomic_store(&forecast.runtime->foreseen, NULL);
-    pthread_cond_broadcast(&forecast.changed);
-    pthread_mutex_unlock(&forecast.lock);
+    if (!atomic_exchange(&forecast.watched, false)) return;
+    close(forecast.stop[1]);
+    pthread_join(forecast.thread, NULL);
+    close(forecast.stop[0]);
+    atomic_store(&forecast.runtime->foreseen, NULL);
 }

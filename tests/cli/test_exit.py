@@ -174,6 +174,33 @@ class Processes(unittest.TestCase):
         for _ in range(200):
             self.assertEqual(run("-e", "print(1)").out, "1\n")
 
+    def test_no_thread_of_ours_outlives_main(self):
+        # Says how many threads there are where libraries are finalized; one that was joined is listed a little longer.
+        counter = r"""
+        #include <dirent.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        static int count(void) {
+            int found = 0;
+            DIR *folder = opendir("/proc/self/task");
+            while (readdir(folder)) found++;
+            closedir(folder);
+            return found - 2;
+        }
+        __attribute__((destructor)) static void say(void) {
+            for (int i = 0; i < 100 && count() > 1; i++) usleep(10000);
+            fprintf(stderr, "%d\n", count());
+        }"""
+        with tempfile.TemporaryDirectory() as folder:
+            library = Path(folder, "counter.so")
+            compiler = os.environ.get("CC") or shutil.which("cc")
+            subprocess.run([compiler, "-shared", "-fPIC", "-o", library, "-x", "c", "-"], input=counter.encode(), check=True)
+            env = {"TL_DEVICE": "cpu", "TL_THREADS": "4", "LD_PRELOAD": str(library), "ASAN_OPTIONS": "verify_asan_link_order=0"}
+            shared = "let begun = clock()\nlet x = ones([400, 400])\n"
+            alone, short, foretold = (run_code(code, env=env).err for code in (
+                "print(1)", shared + "x = x @ x", shared + "while clock() - begun < 1.2 { x = tanh(x @ x) }"))
+        self.assertEqual((short, foretold), (alone, alone))
+
     def test_eight_at_once_and_one_killed(self):
         code = "let x = rand([256, 256])\nfor i in 0..50 { x = softmax(x @ x) }\nprint(sum(x).shape)"
         command = [TL, "-e", code]

@@ -1,13 +1,16 @@
-// Worker threads of the CPU device, started when work is first shared; one set serves all runtimes
-// of the process, as the processors do. A worker that is not running when its turn comes is not
-// waited for: whoever has work does all of it that nobody else takes, so that programs which share
-// the machine do not stop each other.
+// Worker threads of the CPU device, started when work is first shared and joined where the process
+// ends or unloads us; one set serves all runtimes of the process, as the processors do. A worker
+// that is not running when its turn comes is not waited for: whoever has work does all of it that
+// nobody else takes, so that programs which share the machine do not stop each other.
 #define _GNU_SOURCE // sched_getaffinity
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
 
+#include "base/memory.h"
 #include "base/runtime.h"
 #include "device/cpu/cpu.h"
 #include "device/settings.h"
@@ -33,10 +36,12 @@ static struct {
     pthread_mutex_t turn; // held by the thread whose job it is
     pthread_mutex_t lock; // of what follows
     pthread_cond_t work, done;
-    Job *job;         // NULL: none that a worker may join
-    int places;       // workers that may still join it
-    int workers;      // started
-    atomic_int busy;  // in a job
+    Job *job;   // NULL: none that a worker may join
+    int places; // workers that may still join it
+    VECTOR(pthread_t) workers;
+    pid_t process;    // that started them; a fork of it has none
+    atomic_bool over; // they end, and no more are started
+    atomic_int busy;  // of them, in a job
     atomic_uint jobs; // ever published
 } pool = {.turn = PTHREAD_MUTEX_INITIALIZER,
           .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -74,37 +79,41 @@ static void run_piece(const Job *job, int64_t piece) {
     job->body(job->context, begin, end < job->count ? end : job->count);
 }
 
-static void run_pieces(Job *job) {
-    while (!cpu_interrupted()) {
+// Where the process ends meanwhile, workers leave the rest to whoever has the work.
+static void run_pieces(Job *job, bool by_worker) {
+    while (!cpu_interrupted() && !(by_worker && atomic_load(&pool.over))) {
         int64_t piece = atomic_fetch_add_explicit(&job->next, 1, memory_order_relaxed);
         if (piece >= job->pieces) return;
         run_piece(job, piece);
     }
 }
 
-static Job *next_job(unsigned *seen) {
+// False when there will be none. `job` may become NULL: others took its places.
+static bool next_job(unsigned *seen, Job **job) {
     for (int i = 0; i < LOOKS_MAX && atomic_load(&pool.jobs) == *seen; i++) rest_a_little();
     pthread_mutex_lock(&pool.lock);
-    while (atomic_load(&pool.jobs) == *seen) pthread_cond_wait(&pool.work, &pool.lock);
+    while (atomic_load(&pool.jobs) == *seen && !pool.over)
+        pthread_cond_wait(&pool.work, &pool.lock);
     *seen = atomic_load(&pool.jobs);
-    Job *job = pool.places > 0 ? pool.job : NULL;
-    if (job) {
+    ASSERT(pool.places >= 0 && (pool.places == 0 || pool.job));
+    *job = pool.places > 0 ? pool.job : NULL;
+    if (*job) {
         pool.places--;
         atomic_fetch_add(&pool.busy, 1);
     }
+    bool over = pool.over;
     pthread_mutex_unlock(&pool.lock);
-    return job;
+    return *job || !over;
 }
 
 static void *run_worker(void *argument) {
     (void)argument;
     unsigned seen = 0;
     inside = true;
-    for (;;) {
-        Job *job = next_job(&seen);
+    for (Job *job; next_job(&seen, &job);) {
         if (!job) continue;
         runtime_current = job->runtime;
-        run_pieces(job);
+        run_pieces(job, true);
         runtime_current = NULL;
         pthread_mutex_lock(&pool.lock);
         if (atomic_fetch_sub(&pool.busy, 1) == 1) pthread_cond_signal(&pool.done);
@@ -116,21 +125,34 @@ static void *run_worker(void *argument) {
 // Signals are for the threads of the program, but for that of a mapped file that lacks bytes.
 // Where the system refuses a thread, fewer share.
 static void start_workers(int wanted) {
-    if (pool.workers >= wanted) return;
+    if (pool.over || (int)pool.workers.count >= wanted) return;
     sigset_t all, before;
     sigfillset(&all);
     sigdelset(&all, SIGBUS);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (; pool.workers < wanted; pool.workers++) {
+    if (pool.process == 0) pool.process = getpid();
+    while ((int)pool.workers.count < wanted) {
         pthread_t thread;
         if (pthread_create(&thread, NULL, run_worker, NULL) != 0) break;
-        pthread_detach(thread);
+        VECTOR_PUSH(&pool.workers, thread);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+// Before the libraries that they have called are finalized.
+__attribute__((destructor)) static void end_workers(void) {
+    if (pool.process != getpid()) return;
+    pthread_mutex_lock(&pool.lock);
+    pool.over = true;
+    pthread_cond_broadcast(&pool.work);
+    pthread_mutex_unlock(&pool.lock);
+    for (size_t i = 0; i < pool.workers.count; i++) pthread_join(pool.workers.items[i], NULL);
+    VECTOR_FREE(&pool.workers);
+}
+
 static void publish(Job *job, int helpers) {
     pthread_mutex_lock(&pool.lock);
+    ASSERT(!pool.job && pool.places == 0 && helpers > 0);
     start_workers(helpers);
     pool.job = job;
     pool.places = helpers;
@@ -171,7 +193,7 @@ void cpu_parallel(int64_t count, int64_t grain, void (*body)(void *, int64_t, in
     }
     publish(&job, threads - 1);
     inside = true;
-    run_pieces(&job);
+    run_pieces(&job, false);
     inside = false;
     finish();
     pthread_mutex_unlock(&pool.turn);
