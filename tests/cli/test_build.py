@@ -1,4 +1,5 @@
 """What is built, and what `make` does without being asked: nothing is installed by building."""
+import json
 import os
 import shutil
 import subprocess
@@ -43,6 +44,19 @@ class Configure(unittest.TestCase):
                 self.assertEqual(result.returncode, 0, result.stderr)
                 lines = Path(folder, "CMakeCache.txt").read_text().splitlines()
                 self.assertEqual([line.split("=")[1] for line in lines if line.startswith("CMAKE_BUILD_TYPE:")], [wanted])
+
+    @unittest.skipUnless(shutil.which("cmake"), "cmake is not installed")
+    def test_release_is_compiled_as_the_preset_is(self):
+        """Another level of optimisation would mean other warnings and other code than those that are tested."""
+        with tempfile.TemporaryDirectory() as folder:
+            flags = []
+            for given in (["-G", "Ninja"], ["--preset", "release"]):
+                subprocess.run(["cmake", "-S", ROOT, "-B", folder, "--fresh", "-DTL_VULKAN=OFF", "-DBUILD_TESTING=OFF", *given],
+                               check=True, capture_output=True)
+                flags.append([command["command"].split() for command in json.loads(Path(folder, "compile_commands.json").read_text())])
+            for plain, preset in zip(*map(sorted, flags), strict=True):
+                self.assertEqual([flag for flag in preset if flag not in plain], ["-g", "-Werror"])
+                self.assertEqual([flag for flag in plain if flag not in preset], [])
 
 
 class Program(unittest.TestCase):
