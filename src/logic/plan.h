@@ -19,7 +19,7 @@ typedef struct Step {
     uint32_t low, high; // the rows that take part
     Table *extra;       // more rows; NULL: none
     Index *extra_index;
-    const uint32_t *heights; // of the table's rows; NULL: they do not matter
+    const Height *heights; // of the table's rows; NULL: they do not matter
 } Step;
 
 typedef struct Plan {
@@ -34,8 +34,8 @@ typedef struct Plan {
 typedef struct Extent {
     Table *table;
     uint32_t low, high;
-    Table *extra;            // rows that take part as well
-    const uint32_t *heights; // of the rows; NULL: they do not matter
+    Table *extra;          // rows that take part as well
+    const Height *heights; // of the rows; NULL: they do not matter
 } Extent;
 
 // `extents`: one a goal, for atoms and negated ones. `initial`: variables that have values, or

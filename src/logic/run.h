@@ -12,7 +12,7 @@ struct Run {
     void *context;
     bool done;              // set by `found`: no more solutions are wanted
     uint64_t ticks;         // rows gone through
-    uint32_t below;         // rows of this height or more do not take part
+    Height below;           // rows of this height or more do not take part
     struct StepCost *costs; // of each step and of what is behind the last; NULL: not wanted
     uint32_t current;       // the step whose time it is,
     uint64_t since;         // and since when

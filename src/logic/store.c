@@ -297,8 +297,9 @@ void store_undo(Store *store) {
 
 size_t relation_bytes(const Relation *relation) {
     const Table *const tables[] = {relation->facts, relation->derived, relation->saved,
-                                   relation->touched};
-    size_t bytes = (relation->heights.capacity + relation->rounds.capacity) * sizeof(uint32_t);
+                                   relation->touched, relation->loose};
+    size_t bytes =
+        relation->heights.capacity * sizeof(Height) + relation->rounds.capacity * sizeof(uint32_t);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         if (tables[i]) bytes += table_bytes(tables[i]);
     return bytes;

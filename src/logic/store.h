@@ -10,6 +10,7 @@
 
 typedef struct Store Store;
 typedef struct Classes Classes; // of an equivalence (classes.c)
+typedef uint64_t Height;        // of a row (upkeep/upkeep.h)
 
 typedef enum ColumnKind {
     COLUMN_ANY,
@@ -65,10 +66,10 @@ struct Relation {
     uint64_t asked_rows;    // and what that has made
     Table *saved;           // the facts as they were at the store's mark, once they change
     // Of logic/upkeep/upkeep.h: facts that have changed since `derived` was made, and whether they
-    // were there; rows that this has added and taken away; the heights of rows, and rows that may
-    // be lower than theirs.
+    // were there; rows that this has added and taken away; the heights of rows, and rows whose
+    // heights may not be their rounds.
     Table *touched, *lost, *gained, *loose;
-    VECTOR(uint32_t) heights;
+    VECTOR(Height) heights;
     bool unordered; // the rows of `derived` are not in order, and `rounds` is empty
 };
 
@@ -99,6 +100,7 @@ struct Store {
     bool analysed;        // strata and components are those of the present rules
     bool wide;            // rules read what they say (narrow.c)
     bool unsettled;       // facts have changed that complete relations rest on
+    uint64_t followed;    // rows and proofs that edits have gone through, since the beginning
     bool marked;          // changes since the mark can be undone
     size_t rules_marked;
     CellsRoom room;          // that sets of bits may take together

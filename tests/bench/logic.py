@@ -3,7 +3,7 @@
 compiled (the compilation is not timed), and edits next to evaluation from the beginning. Peers that are not installed are left out and said so.
 Prints processor seconds; data are drawn at random with a fixed seed. Nothing here is a test.
 
-    tests/bench/logic.py [--tl build/release/tl] [--scale 1.0] [NAME...]
+    tests/bench/logic.py [--tl build/release/tl] [--scale 1.0] [--crdt FOLDER] [NAME...]
 """
 import argparse
 import os
@@ -120,12 +120,22 @@ def text(draw, scale):
     return {"Insert": insert, "Assign": [(n, n % 26) for n in range(count)], "Remove": [(n,) for n in gone]}
 
 
-PROGRAMS = {  # name: rules, data, what is counted, a relation to edit
-    "points-to": (POINTS_TO, points_to, "Vpt", "Assign"),
-    "andersen": (ANDERSEN, andersen, "Pt", "Assign"),
-    "dyck": (DYCK, dyck, "S", "Open"),
-    "text": (TEXT, text, "Shown", "Insert"),
-    "list": (LIST, text, "Shown", "Insert"),
+def crdt(folder):
+    """Identifiers are two numbers, a counter and one of at most four agents."""
+    def rows(name):
+        for line in Path(folder, name).read_text().splitlines():
+            numbers = list(map(int, line.split()))
+            yield tuple(4 * counter + agent for counter, agent in zip(numbers[::2], numbers[1::2]))
+    insert = list(rows("insert.txt"))
+    return {"Insert": insert, "Assign": [(letter, 0) for letter, _ in insert], "Remove": list(rows("remove.txt"))}
+
+
+PROGRAMS = {  # name: rules, data, what is counted
+    "points-to": (POINTS_TO, points_to, "Vpt"),
+    "andersen": (ANDERSEN, andersen, "Pt"),
+    "dyck": (DYCK, dyck, "S"),
+    "text": (TEXT, text, "Shown"),
+    "list": (LIST, text, "Shown"),
 }
 
 
@@ -142,14 +152,46 @@ def tl_program(rules, rows, folder, query):
     return "\n".join(lines) + rules + f"print(len([0 for row in {query}]))\n"
 
 
-def tl_edits(rules, rows, folder, query, edited):
-    """The median of edits that come and go, each with its answer."""
-    changed = [f"{edited}({', '.join(map(str, row))})" for row in random.Random(5).sample(rows[edited], 20)]
-    code = tl_program(rules, rows, folder, query) + "let times = []\n"
-    for fact in changed:
-        code += f"let t = time(); retract {fact}; len({query}); times.push(time() - t)\n".replace("let t", f"let t{len(code)}").replace("- t)", f"- t{len(code)})")
-        code += f"let t = time(); {fact}; len({query}); times.push(time() - t)\n".replace("let t", f"let t{len(code)}").replace("- t)", f"- t{len(code)})")
-    return code + "print(sort(times)[len(times) / 2], max(times))\n"
+def tl_edits(rules, rows, folder, query, edits):
+    """Facts of any relation go and come, each with a count of the answers; prints for each the least times of four such edits."""
+    facts = [(relation, row) for relation in rows for row in dict.fromkeys(rows[relation])]
+    code = tl_program(rules, rows, folder, query)
+    for number, (relation, row) in enumerate(random.Random(5).sample(facts, edits)):
+        fact = f"{relation}({', '.join(map(str, row))})"
+        code += f"""let gone{number} = 1e9
+let come{number} = 1e9
+for i in 0..4 {{
+    let a = time()
+    retract {fact}
+    len({query})
+    let b = time()
+    {fact}
+    len({query})
+    let c = time()
+    gone{number} = min(gone{number}, b - a)
+    come{number} = min(come{number}, c - b)
+}}
+print("edit", gone{number}, come{number})
+"""
+    return code
+
+
+def edits_beside_fresh(tl, folder, rules, rows, query, edits):
+    """How many times as long evaluation from the beginning takes, for facts that go and for those that come: the median, the slowest, and how
+    many are at least 50 times as fast."""
+    Path(folder, "e.tl").write_text(tl_edits(rules, rows, folder, query, edits))
+    fresh = tl_program(rules, rows, folder, query).replace("print(len(", "let begin = time()\nprint(len(") + 'print("fresh", time() - begin)\n'
+    Path(folder, "f.tl").write_text(fresh)
+    answers = "".join(cpu([tl, "run", name], folder, 600)[1] + "\n" for name in ("f.tl", "f.tl", "f.tl", "e.tl"))
+    anew = min(float(time) for time in re.findall(r"fresh (\S+)", answers))
+    pairs = [(float(gone), float(come)) for gone, come in re.findall(r"edit (\S+) (\S+)", answers)]
+    if len(pairs) != edits:
+        return answers[-200:]
+    lines = [f"anew {anew:.3f} s"]
+    for what, times in zip(("gone", "come"), map(sorted, zip(*pairs))):
+        fast = sum(anew / time >= 50 for time in times)
+        lines.append(f"{what}: median {anew / times[edits // 2]:.0f} times as fast, slowest {anew / times[-1]:.1f}, {fast} of {edits} at least 50")
+    return "; ".join(lines)
 
 
 def prolog_name(match):
@@ -200,17 +242,16 @@ def compiled_by(souffle, folder):
 
 
 def compare(name, arguments):
-    rules, data, query, edited = PROGRAMS[name]
+    rules, data, query = PROGRAMS[name]
     rows = data(random.Random(1), arguments.scale)
     with tempfile.TemporaryDirectory() as folder:
         for relation, facts in rows.items():
             Path(folder, f"{relation}.csv").write_text("".join(",".join(map(str, row)) + "\n" for row in facts))
         Path(folder, "p.tl").write_text(tl_program(rules, rows, folder, query))
-        Path(folder, "e.tl").write_text(tl_edits(rules, rows, folder, query, edited))
         Path(folder, "p.pl").write_text(prolog_program(rules, rows, query))
         Path(folder, "p.dl").write_text(souffle_program(rules, rows, query))
         print(f"{name}: {sum(map(len, rows.values()))} facts")
-        commands = {"tl": [arguments.tl, "run", "p.tl"], "tl, edits": [arguments.tl, "run", "e.tl"],
+        commands = {"tl": [arguments.tl, "run", "p.tl"],
                     "swipl": [shutil.which("swipl"), "p.pl"],
                     "souffle": [arguments.souffle, "-F", ".", "-D", "-", "-j", "1", "p.dl"],
                     "compiled": [compiled_by(arguments.souffle, folder), "-F", ".", "-j", "1"]}
@@ -220,16 +261,21 @@ def compare(name, arguments):
                 continue
             seconds, answer = cpu(command, folder, arguments.limit)
             print(f"  {peer:10} {seconds} s   {' '.join(answer.split())}", flush=True)
+        print(f"  edits      {edits_beside_fresh(arguments.tl, folder, rules, rows, query, arguments.edits)}", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("names", nargs="*", choices=[[], *PROGRAMS])
+    parser.add_argument("names", nargs="*", choices=[[], *PROGRAMS, "crdt"])
     parser.add_argument("--tl", type=lambda path: str(Path(path).resolve()), default=str(ROOT / "build" / "release" / "tl"))
     parser.add_argument("--souffle", type=shutil.which, default="souffle")
     parser.add_argument("--scale", type=float, default=1.0)
+    parser.add_argument("--crdt", type=Path, help="a folder with insert.txt and remove.txt of frankmcsherry/dynamic-datalog")
+    parser.add_argument("--edits", type=int, default=200, help="facts that go and come")
     parser.add_argument("--limit", type=int, default=600, help="seconds for each")
     arguments = parser.parse_args()
+    if arguments.crdt:
+        PROGRAMS["crdt"] = LIST, lambda draw, scale: crdt(arguments.crdt), "Shown"
     for name in arguments.names or PROGRAMS:
         compare(name, arguments)
 

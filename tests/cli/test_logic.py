@@ -476,7 +476,7 @@ class Threads(unittest.TestCase):
 
     def test_programs(self):
         for name, scale in (("points-to", 0.1), ("andersen", 0.3), ("dyck", 1.0), ("text", 0.1)):
-            rules, data, query, _ = benchmark.PROGRAMS[name]
+            rules, data, query = benchmark.PROGRAMS[name]
             rows = data(random.Random(SEED), scale)
             with self.subTest(program=name), tempfile.TemporaryDirectory() as folder:
                 for relation, facts in rows.items():
@@ -646,7 +646,7 @@ class EditsOfPrograms(unittest.TestCase):
     those of a program that makes everything anew. `explain` forgets what is known."""
 
     def check(self, name, scale):
-        rules, data, query, _ = benchmark.PROGRAMS[name]
+        rules, data, query = benchmark.PROGRAMS[name]
         source = random.Random(f"{name} {SEED}")
         rows = data(source, scale)
         facts = [(relation, row) for relation in rows for row in dict.fromkeys(rows[relation])]

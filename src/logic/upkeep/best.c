@@ -6,7 +6,6 @@
 
 #include "logic/upkeep/best.h"
 #include "logic/upkeep/follow.h"
-#include "logic/upkeep/stratum.h"
 
 typedef struct Best {
     Upkeep *upkeep;
@@ -169,7 +168,7 @@ static Status recover(const Best *best, uint32_t number, Datum *values) {
         if (relation->columns[i].merge != MERGE_NONE) values[i] = CONSTANT_NONE;
     for (size_t i = 0; i < best->upkeep->rules.count; i++)
         if (best->upkeep->rules.items[i].relation == number)
-            TRY(from_head(best->upkeep, &best->upkeep->rules.items[i], values, UINT32_MAX,
+            TRY(from_head(best->upkeep, &best->upkeep->rules.items[i], values, HEIGHT_NONE,
                           head_noted));
     return STATUS_OK;
 }
@@ -199,16 +198,11 @@ static Status follow(const Best *best) {
 
 Status best_settle(Upkeep *upkeep, Relation *const *relations, size_t count) {
     Best best = {upkeep, relations, (uint32_t)count};
-    upkeep->stratum = relations[0]->stratum;
-    upkeep->heads.count = 0;
-    for (uint32_t number = 0; number < count; number++) {
-        Relation *relation = relations[number];
-        relation->unordered = true;
-        VECTOR_FREE(&relation->rounds);
-        VECTOR_FREE(&relation->heights); // rows with best values have none
-        VECTOR_PUSH(&upkeep->kept, (Kept){.relation = relation});
-        for (size_t i = 0; i < relation->rules.count; i++)
-            rule_begin(upkeep, relation->rules.items[i], number);
+    stratum_begin(upkeep, relations, count);
+    for (size_t i = 0; i < count; i++) {
+        relations[i]->unordered = true;
+        VECTOR_FREE(&relations[i]->rounds);
+        VECTOR_FREE(&relations[i]->heights); // rows with best values have none
     }
     Status status = follow(&best);
     stratum_end(upkeep);

@@ -9,7 +9,7 @@ void relation_measure(Relation *relation) {
     if (relation->heights.count > 0 || relation->unordered) return;
     for (uint32_t row = 0; row < relation->derived->count; row++) {
         while (relation->rounds.items[round] <= row) round++;
-        VECTOR_PUSH(&relation->heights, round);
+        VECTOR_PUSH(&relation->heights, height_of_round(round));
     }
 }
 

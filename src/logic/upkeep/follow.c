@@ -1,4 +1,4 @@
-// The queue of upkeep, and its runs of rules.
+// What an upkeep has at hand, its queue, and its runs of rules.
 #include "logic/upkeep/follow.h"
 
 #include <stdlib.h>
@@ -12,6 +12,84 @@ static Columns relation_merged(const Relation *relation) {
 
 bool row_is_in(const Table *table, const Datum *values) {
     return table && table_has(table, values);
+}
+
+// --- relations that are brought up to date together
+
+bool is_best(const Relation *relation) {
+    return relation->key != columns_all(relation->arity);
+}
+
+void upkeep_begin(Upkeep *upkeep, Store *store, const RelationList *reached) {
+    // Rows gone through: to make relations anew takes as long, with as many of theirs for each.
+    enum { STEPS_MIN = 10000, STEPS_EACH = 4 };
+    *upkeep = (Upkeep){.store = store, .most = STEPS_MIN, .high = HEIGHT_NONE};
+    upkeep->run = memory_allocate_zeroed(1, sizeof *upkeep->run);
+    upkeep->run->store = store;
+    upkeep->run->context = upkeep;
+    for (size_t i = 0; i < reached->count; i++)
+        upkeep->most += reached->items[i]->effort / STEPS_EACH;
+}
+
+void upkeep_end(Upkeep *upkeep) {
+    upkeep->store->followed += upkeep->steps + upkeep->run->ticks;
+    free(upkeep->run);
+    VECTOR_FREE(&upkeep->heads);
+}
+
+static void rule_begin(Upkeep *upkeep, const Rule *rule, uint32_t relation) {
+    uint32_t goals = rule->goal_count + 1;
+    RuleUpkeep upkept = {.rule = rule, .relation = relation};
+    upkept.extents = memory_allocate_zeroed(goals, sizeof *upkept.extents);
+    upkept.lose = memory_allocate_zeroed(goals, sizeof *upkept.lose);
+    upkept.gain = memory_allocate_zeroed(goals, sizeof *upkept.gain);
+    if (rule->aggregates) upkept.groups = table_new(rule->arity, columns_all(rule->arity));
+    VECTOR_PUSH(&upkeep->rules, upkept);
+}
+
+static void rule_end(RuleUpkeep *rule) {
+    for (uint32_t i = 0; i < rule->rule->goal_count; i++) {
+        plan_free(&rule->lose[i]);
+        plan_free(&rule->gain[i]);
+    }
+    plan_free(&rule->prove);
+    free(rule->extents);
+    free(rule->lose);
+    free(rule->gain);
+    table_free(rule->groups);
+}
+
+void stratum_begin(Upkeep *upkeep, Relation *const *relations, size_t count) {
+    upkeep->stratum = relations[0]->stratum;
+    upkeep->component = relations[0]->component;
+    upkeep->fallen = 0;
+    for (size_t i = 0; i < count; i++) {
+        VECTOR_PUSH(&upkeep->kept, ((Kept){relations[i], .before = relations[i]->derived->count}));
+        if (!is_best(relations[i])) relation_measure(relations[i]);
+        for (size_t j = 0; j < relations[i]->rules.count; j++)
+            rule_begin(upkeep, relations[i]->rules.items[j], (uint32_t)i);
+    }
+    // Relations that only take part need heights as well.
+    for (size_t i = 0; i < upkeep->rules.count; i++) {
+        const Rule *rule = upkeep->rules.items[i].rule;
+        for (uint32_t j = 0; j < rule->goal_count; j++) {
+            Relation *relation = rule->goals[j].relation;
+            if (relation && is_within(upkeep, relation) && !is_best(relation))
+                relation_measure(relation);
+        }
+    }
+}
+
+void stratum_end(Upkeep *upkeep) {
+    for (size_t i = 0; i < upkeep->rules.count; i++) rule_end(&upkeep->rules.items[i]);
+    for (size_t i = 0; i < upkeep->kept.count; i++) {
+        VECTOR_FREE(&upkeep->kept.items[i].offers);
+        table_free(upkeep->kept.items[i].raised);
+    }
+    VECTOR_FREE(&upkeep->rules);
+    VECTOR_FREE(&upkeep->kept);
+    VECTOR_FREE(&upkeep->queue);
+    VECTOR_FREE(&upkeep->removed);
 }
 
 // --- the queue: a binary heap, the lowest first
@@ -29,7 +107,7 @@ void queue_push(Queue *queue, Entry entry) {
     queue->items[at] = entry;
 }
 
-Entry queue_pop(Queue *queue) {
+static Entry queue_take(Queue *queue) {
     Entry first = queue->items[0], last = queue->items[--queue->count];
     size_t at = 0;
     for (size_t child; (child = at * 2 + 1) < queue->count; at = child) {
@@ -43,10 +121,18 @@ Entry queue_pop(Queue *queue) {
     return first;
 }
 
+Entry queue_pop(Queue *queue) {
+    Entry first = queue_take(queue);
+    while (queue->count > 0 && memcmp(&queue->items[0], &first, sizeof first) == 0)
+        queue_take(queue);
+    return first;
+}
+
 // --- running a rule from one row
 
-bool is_of_stratum(const Upkeep *upkeep, const Relation *relation) {
-    return relation->stratum == upkeep->stratum && relation_is_derived(relation);
+bool is_within(const Upkeep *upkeep, const Relation *relation) {
+    return relation->stratum == upkeep->stratum && relation_is_derived(relation) &&
+           (upkeep->together || relation->component == upkeep->component);
 }
 
 // `old`: what was there before takes part as well.
@@ -58,14 +144,14 @@ static void extents_set(const Upkeep *upkeep, const RuleUpkeep *rule, bool old) 
         *extent = (Extent){.table = relation_table(relation)};
         extent->high = extent->table->count;
         if (old) extent->extra = relation->lost;
-        if (is_of_stratum(upkeep, relation)) extent->heights = relation->heights.items;
+        if (is_within(upkeep, relation)) extent->heights = relation->heights.items;
     }
 }
 
-// How low a proof is depends on which row of the stratum it takes.
+// How low a proof is depends on which rows along it takes.
 static void plan_look_everywhere(const Upkeep *upkeep, Plan *plan) {
     for (uint32_t i = 0; i < plan->count; i++)
-        if (plan->steps[i].goal->relation && is_of_stratum(upkeep, plan->steps[i].goal->relation))
+        if (plan->steps[i].goal->relation && is_within(upkeep, plan->steps[i].goal->relation))
             plan->steps[i].once = false;
 }
 
@@ -102,7 +188,7 @@ Status from_lost(Upkeep *upkeep, RuleUpkeep *rule, uint32_t goal, const Datum *v
     if (!goal_unify(rule->rule, start, values, upkeep->run->variables)) return STATUS_OK;
     PlanStart from = {.goal = goal, .positive = true};
     plan_prepare(upkeep, rule, &from, true, &rule->lose[goal]);
-    upkeep->run->below = UINT32_MAX;
+    upkeep->run->below = upkeep->high;
     return plan_go(upkeep, rule, &rule->lose[goal], found);
 }
 
@@ -112,11 +198,11 @@ Status from_gained(Upkeep *upkeep, RuleUpkeep *rule, uint32_t goal, const Datum 
     if (!goal_unify(rule->rule, start, values, upkeep->run->variables)) return STATUS_OK;
     PlanStart from = {.goal = goal};
     plan_prepare(upkeep, rule, &from, false, &rule->gain[goal]);
-    upkeep->run->below = UINT32_MAX;
+    upkeep->run->below = HEIGHT_NONE;
     return plan_go(upkeep, rule, &rule->gain[goal], found);
 }
 
-Status from_head(Upkeep *upkeep, RuleUpkeep *rule, const Datum *values, uint32_t below,
+Status from_head(Upkeep *upkeep, RuleUpkeep *rule, const Datum *values, Height below,
                  Status (*found)(Run *)) {
     upkeep->run->done = false;
     if (!head_unify(rule->rule, values, upkeep->run->variables)) return STATUS_OK;

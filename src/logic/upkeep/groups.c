@@ -68,7 +68,7 @@ Status group_row(Upkeep *upkeep, RuleUpkeep *rule, const Datum *values, Table **
     uint32_t variables = rule->rule->variable_count, arity = rule->rule->arity;
     Collector collector = {.table = *out = table_new(arity, columns_all(arity))};
     upkeep->solutions = table_new(variables, columns_all(variables));
-    Status status = from_head(upkeep, rule, values, UINT32_MAX, solution_found);
+    Status status = from_head(upkeep, rule, values, HEIGHT_NONE, solution_found);
     if (status == STATUS_OK && order_matters(upkeep->store, rule->rule, upkeep->solutions))
         status = fail_costs();
     if (status == STATUS_OK)

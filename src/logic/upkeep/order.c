@@ -56,7 +56,7 @@ static void extents_set(const Rule *rule, Extent *extents) {
 
 // All solutions of the rule that give these values from rows below a height.
 static Status solutions_find(Ordering *ordering, const Rule *rule, const Datum *values,
-                             uint32_t below, Solutions *out) {
+                             Height below, Solutions *out) {
     Run *run = memory_allocate_zeroed(1, sizeof *run);
     Status status = STATUS_OK;
     if (head_unify(rule, values, run->variables)) {
@@ -175,7 +175,7 @@ static int rows_compare(Ordering *ordering, Relation *relation, uint32_t a, uint
     if (!relation_is_derived(relation) || !relation->unordered) return a < b ? -1 : 1;
     ordering->gave_up |= relation->heights.count == 0; // of best values nobody knows the rounds
     if (ordering->gave_up) return 0;
-    uint32_t x = relation->heights.items[a], y = relation->heights.items[b];
+    Height x = relation->heights.items[a], y = relation->heights.items[b];
     if (x != y) return x < y ? -1 : 1;
     if (x == 0) return facts_compare(relation, a, b);
     if (++ordering->depth > DEPTH_MAX) ordering->gave_up = true;
@@ -216,10 +216,10 @@ Status rows_order(Store *store, Relation *relation, uint32_t *rows, uint32_t cou
 
 // Rounds as evaluation leaves them; heights are in the new order.
 static void rounds_make(Relation *relation) {
-    const uint32_t *heights = relation->heights.items;
+    const Height *heights = relation->heights.items;
     uint32_t count = relation->derived->count, row = 0;
     for (uint32_t round = 0; row < count || round == 0; round++) {
-        while (row < count && heights[row] == round) row++;
+        while (row < count && heights[row] == height_of_round(round)) row++;
         VECTOR_PUSH(&relation->rounds, row);
     }
     relation->unordered = false;
@@ -227,7 +227,7 @@ static void rounds_make(Relation *relation) {
 
 static void rows_permute(Relation *relation, const uint32_t *rows) {
     uint32_t count = relation->derived->count;
-    uint32_t *heights = memory_allocate((count + 1) * sizeof *heights);
+    Height *heights = memory_allocate((count + 1) * sizeof *heights);
     for (uint32_t i = 0; i < count; i++) heights[i] = relation->heights.items[rows[i]];
     for (uint32_t i = 0; i < count; i++) relation->heights.items[i] = heights[i];
     free(heights);
