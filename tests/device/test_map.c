@@ -430,6 +430,112 @@ static void test_dtypes_and_layouts(void **state) {
         check_sum(plain_dtypes[from], plain_dtypes[from], LAYOUT_PLAIN, 0, NULL);
 }
 
+typedef struct IntegerFormula {
+    MapOp op;
+    int arity;
+} IntegerFormula;
+static const IntegerFormula integer_formulas[] = {
+#define MAP1(code, ...) {MAP_##code, 1},
+#define MAP2(code, ...) {MAP_##code, 2},
+#define MAP3(code, ...) {MAP_##code, 3},
+#define MAP1F(...)
+#define MAP2F(...)
+#define MAP1I MAP1
+#define MAP2I MAP2
+#include "catalog/maps.def"
+#undef MAP1
+#undef MAP2
+#undef MAP3
+#undef MAP1F
+#undef MAP2F
+#undef MAP1I
+#undef MAP2I
+};
+
+static const int64_t integer_edges[] = {
+    0,         1,         -1,        2,         -2,         7,          -7,           31,
+    32,        33,        63,        64,        100,        INT8_MIN,   INT8_MAX,     UINT8_MAX,
+    INT16_MIN, INT16_MAX, INT32_MIN, INT32_MAX, 1000000007, -987654321, INT32_MIN + 1};
+enum { INTEGER_EDGES = sizeof integer_edges / sizeof *integer_edges };
+
+// `formula` of the first operands as they are stored, or the last of them as the number `scalar`.
+static void run_integers(const IntegerFormula *formula, Array *out, Array *in,
+                         const int64_t *scalar) {
+    KernelCall call = map_call(formula->op, DTYPE_INT64, array_view(out));
+    call.n_inputs = formula->arity;
+    for (int k = 0; k < formula->arity; k++) call.inputs[k].view = array_view(&in[k]);
+    if (scalar) {
+        call.inputs[formula->arity - 1].view = NULL;
+        call.inputs[formula->arity - 1].scalar = (Scalar){DTYPE_INT64, {.i = *scalar}};
+    }
+    assert_int_equal(run_kernel(KERNEL_MAP, &call), STATUS_OK);
+}
+
+// What is stored as a bool: 1 or 0.
+static bool is_test(MapOp op) {
+    static const MapOp tests[] = {MAP_EQ, MAP_NE,          MAP_LT,         MAP_LE,         MAP_GT,
+                                  MAP_GE, MAP_LOGICAL_AND, MAP_LOGICAL_OR, MAP_LOGICAL_NOT};
+    for (size_t i = 0; i < sizeof tests / sizeof *tests; i++)
+        if (tests[i] == op) return true;
+    return false;
+}
+
+// Integers of 32 bits or less give what the same numbers give as int64s before they wrap.
+static void check_narrow(const IntegerFormula *formula, DType from, DType to) {
+    const int64_t dims[1] = {INTEGER_EDGES * INTEGER_EDGES};
+    Array narrow[3], wide[3], got, expected;
+    for (int k = 0; k < 3; k++) {
+        array_make(&narrow[k], from, LAYOUT_PLAIN, 1, dims);
+        array_make(&wide[k], DTYPE_INT64, LAYOUT_PLAIN, 1, dims);
+        for (int64_t i = 0; i < dims[0]; i++) {
+            int64_t at = k == 0   ? i / INTEGER_EDGES
+                         : k == 1 ? i % INTEGER_EDGES
+                                  : i * 5 % INTEGER_EDGES;
+            int64_t bits = 8 * (int64_t)dtype_size(from);
+            bool positive = from == DTYPE_BOOL || from == DTYPE_UINT8;
+            int64_t high = from == DTYPE_BOOL ? 1 : (INT64_C(1) << (bits - !positive)) - 1;
+            int64_t low = positive ? 0 : -high - 1, value = integer_edges[at];
+            value = value < low ? low : value > high ? high : value;
+            array_set(&narrow[k], i, (double)value);
+            array_set(&wide[k], i, (double)value);
+        }
+    }
+    array_make(&got, to, LAYOUT_PLAIN, 1, dims);
+    array_make(&expected, to, LAYOUT_PLAIN, 1, dims);
+    static const int64_t scalars[] = {0, -1, 3, 40, INT64_C(3000000000), INT64_C(-5000000001)};
+    for (int s = -1; s < (formula->arity == 1 ? 0 : 6); s++) {
+        const int64_t *scalar = s < 0 ? NULL : &scalars[s];
+        run_integers(formula, &got, narrow, scalar);
+        run_integers(formula, &expected, wide, scalar);
+        for (int64_t i = 0; i < dims[0]; i++)
+            if (array_get(&got, i) != array_get(&expected, i))
+                fail_msg("formula %d of %s to %s, scalar %d: element %d is %g, not %g", formula->op,
+                         dtype_name(from), dtype_name(to), s, (int)i, array_get(&got, i),
+                         array_get(&expected, i));
+    }
+    for (int k = 0; k < 3; k++) {
+        array_free(&narrow[k]);
+        array_free(&wide[k]);
+    }
+    array_free(&got);
+    array_free(&expected);
+}
+
+static void test_narrow_integers(void **state) {
+    (void)state;
+    static const DType dtypes[] = {DTYPE_BOOL, DTYPE_UINT8, DTYPE_INT8, DTYPE_INT16, DTYPE_INT32};
+    for (size_t f = 0; f < sizeof integer_formulas / sizeof *integer_formulas; f++) {
+        const IntegerFormula *formula = &integer_formulas[f];
+        // Two formulas in one, of which the first wraps before the second.
+        if (formula->op == MAP_ADD_RELU || formula->op == MAP_MUL_RELU) continue;
+        for (int from = 0; from < 5; from++)
+            for (int to = 0; to < 5; to++)
+                if (dtypes[to] == DTYPE_BOOL ? is_test(formula->op)
+                                             : from == to || dtypes[to] == DTYPE_INT32)
+                    check_narrow(formula, dtypes[from], dtypes[to]);
+    }
+}
+
 static void test_broadcast_and_scalars(void **state) {
     (void)state;
     const int64_t dims[2] = {37, 41};
@@ -579,6 +685,7 @@ static int run_suite(void) {
         cmocka_unit_test(test_whole_numbers),
         cmocka_unit_test(test_edges),
         cmocka_unit_test(test_dtypes_and_layouts),
+        cmocka_unit_test(test_narrow_integers),
         cmocka_unit_test(test_broadcast_and_scalars),
         cmocka_unit_test(test_programs_in_place),
         cmocka_unit_test(test_position_does_not_matter),

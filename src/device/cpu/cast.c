@@ -12,8 +12,8 @@ static void move_row(size_t size, const RowCopy *copy);
 
 // Every number of `from` is exact in the type; and it is the one that vectorises best.
 static CpuCompute cast_by(CastRow cast) {
-    if (!dtype_is_float(cast.to) || dtype_is_float(cast.from)) return compute_of(cast.from);
-    if (cast.from == DTYPE_INT64) return COMPUTE_I64;
+    if (dtype_is_float(cast.from) || cast.from == DTYPE_INT64) return compute_of(cast.from);
+    if (cast.to != DTYPE_FLOAT16 && cast.to != DTYPE_BFLOAT16) return COMPUTE_I32;
     return cast.from == DTYPE_INT32 ? COMPUTE_F64 : COMPUTE_F32;
 }
 

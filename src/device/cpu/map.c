@@ -164,8 +164,25 @@ static void run_row(void *context, char *const *pointers, const int64_t *strides
 }
 
 static const MapTable *map_table(CpuCompute compute) {
-    if (compute == COMPUTE_F32) return CPU_CHOOSE(&map_f32);
-    return compute == COMPUTE_F64 ? CPU_CHOOSE(&map_f64) : CPU_CHOOSE(&map_i64);
+    switch (compute) {
+    case COMPUTE_F32: return CPU_CHOOSE(&map_f32);
+    case COMPUTE_F64: return CPU_CHOOSE(&map_f64);
+    case COMPUTE_I32: return CPU_CHOOSE(&map_i32);
+    default: return CPU_CHOOSE(&map_i64);
+    }
+}
+
+// One formula of int64s that are stored in 32 bits or less gives the same bits when it wraps at 32.
+static bool wraps_at_32(const KernelCall *call) {
+    if (call->options.n_steps != 1 || !fits_int32(call->outputs[0]->dtype)) return false;
+    for (int k = 0; k < call->n_inputs; k++) {
+        const KernelOperand *operand = &call->inputs[k];
+        const Scalar *scalar = &operand->scalar;
+        if (operand->view ? !fits_int32(operand->view->dtype)
+                          : scalar->dtype == DTYPE_FLOAT64 || scalar->as.i != (int32_t)scalar->as.i)
+            return false;
+    }
+    return true;
 }
 
 static Status prepare_steps(const KernelCall *call, MapRun *run) {
@@ -296,6 +313,7 @@ Status cpu_kernel_MAP(const KernelCall *call) {
     DType compute = call->options.compute;
     run.compute = compute_of(compute);
     ASSERT(compute == compute_dtype(run.compute));
+    if (run.compute == COMPUTE_I64 && wraps_at_32(call)) run.compute = COMPUTE_I32;
     if (run_short(call, run.compute)) return STATUS_OK;
     run.size = (int64_t)compute_bytes(run.compute);
     TRY(prepare_steps(call, &run));
@@ -303,7 +321,7 @@ Status cpu_kernel_MAP(const KernelCall *call) {
     run.store = convert->store[run.compute][out->dtype];
     ASSERT(run.store);
     run.output_size = (int64_t)dtype_size(out->dtype);
-    run.output_native = out->dtype == compute;
+    run.output_native = out->dtype == compute_dtype(run.compute);
     run.stream = NULL;
     if (is_one_row(call)) {
         run_one_row(call, &run);

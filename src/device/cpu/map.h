@@ -16,6 +16,7 @@ typedef void (*MapLoop)(void *out, const void *const *in, unsigned scalars, int6
 typedef MapLoop MapTable[MAP_COUNT];
 extern const MapTable map_f32_base, map_f32_avx2, map_f32_avx512;
 extern const MapTable map_f64_base, map_f64_avx2, map_f64_avx512;
+extern const MapTable map_i32_base, map_i32_avx2, map_i32_avx512;
 extern const MapTable map_i64_base, map_i64_avx2, map_i64_avx512;
 
 // Copies past the caches, for results larger than they are; `to` is aligned to 64 bytes.

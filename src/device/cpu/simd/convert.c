@@ -14,6 +14,9 @@
     }                                                                                              \
     INLINE T T##_of_int64_t(int64_t v) {                                                           \
         return (T)v;                                                                               \
+    }                                                                                              \
+    INLINE T T##_of_int32_t(int32_t v) {                                                           \
+        return (T)v;                                                                               \
     }
 SATURATE(uint8_t, 0, UINT8_MAX)
 SATURATE(int8_t, INT8_MIN, INT8_MAX)
@@ -31,6 +34,9 @@ SATURATE(int64_t, INT64_MIN, INT64_MAX)
     }                                                                                              \
     INLINE T write_##code##_int64_t(int64_t v) {                                                   \
         return T##_of_int64_t(v);                                                                  \
+    }                                                                                              \
+    INLINE T write_##code##_int32_t(int32_t v) {                                                   \
+        return T##_of_int32_t(v);                                                                  \
     }
 WRITERS_INT(UINT8, uint8_t)
 WRITERS_INT(INT8, int8_t)
@@ -45,6 +51,9 @@ WRITERS_INT(INT64, int64_t)
         return from_wide;                                                                          \
     }                                                                                              \
     INLINE T write_##code##_int64_t(int64_t v) {                                                   \
+        return from_wide;                                                                          \
+    }                                                                                              \
+    INLINE T write_##code##_int32_t(int32_t v) {                                                   \
         return from_wide;                                                                          \
     }
 WRITERS(BOOL, uint8_t, v != 0, v != 0)
@@ -63,6 +72,9 @@ WRITERS(FLOAT64, double, (double)v, (double)v)
     }                                                                                              \
     INLINE int64_t read_##code##_int64_t(T v) {                                                    \
         return whole;                                                                              \
+    }                                                                                              \
+    INLINE int32_t read_##code##_int32_t(T v) {                                                    \
+        return (int32_t)(whole);                                                                   \
     }
 READERS(BOOL, uint8_t, v != 0, v != 0)
 READERS(UINT8, uint8_t, v, v)
@@ -99,7 +111,8 @@ READERS(FLOAT64, double, v, int64_t_of_double(v))
             for (int64_t i = 0; i < count; i++) out[i * stride] = write_##code##_##R(in[i]);       \
         }                                                                                          \
     }
-#define EACH_COMPUTE(F, code, T) F(code, T, float) F(code, T, double) F(code, T, int64_t)
+#define EACH_COMPUTE(F, code, T)                                                                   \
+    F(code, T, float) F(code, T, double) F(code, T, int64_t) F(code, T, int32_t)
 #define EACH_DTYPE(F)                                                                              \
     F(BOOL, uint8_t)                                                                               \
     F(UINT8, uint8_t)                                                                              \
@@ -132,9 +145,11 @@ static void store_halves(void *to, int64_t stride, const void *from, int64_t cou
 #define LOAD_FLOAT(code, T) [DTYPE_##code] = load_##code##_float,
 #define LOAD_DOUBLE(code, T) [DTYPE_##code] = load_##code##_double,
 #define LOAD_INT64(code, T) [DTYPE_##code] = load_##code##_int64_t,
+#define LOAD_INT32(code, T) [DTYPE_##code] = load_##code##_int32_t,
 #define STORE_FLOAT(code, T) [DTYPE_##code] = store_##code##_float,
 #define STORE_DOUBLE(code, T) [DTYPE_##code] = store_##code##_double,
 #define STORE_INT64(code, T) [DTYPE_##code] = store_##code##_int64_t,
+#define STORE_INT32(code, T) [DTYPE_##code] = store_##code##_int32_t,
 // Contiguous halves have instructions of their own.
 #define load_FLOAT16_float load_halves
 #define store_FLOAT16_float store_halves
@@ -142,8 +157,10 @@ static void store_halves(void *to, int64_t stride, const void *from, int64_t cou
 const ConvertTable ISA(convert_table) = {
     .load = {[COMPUTE_F32] = {EACH_DTYPE(LOAD_FLOAT)},
              [COMPUTE_F64] = {EACH_DTYPE(LOAD_DOUBLE)},
-             [COMPUTE_I64] = {EACH_DTYPE(LOAD_INT64)}},
+             [COMPUTE_I64] = {EACH_DTYPE(LOAD_INT64)},
+             [COMPUTE_I32] = {EACH_DTYPE(LOAD_INT32)}},
     .store = {[COMPUTE_F32] = {EACH_DTYPE(STORE_FLOAT)},
               [COMPUTE_F64] = {EACH_DTYPE(STORE_DOUBLE)},
-              [COMPUTE_I64] = {EACH_DTYPE(STORE_INT64)}},
+              [COMPUTE_I64] = {EACH_DTYPE(STORE_INT64)},
+              [COMPUTE_I32] = {EACH_DTYPE(STORE_INT32)}},
 };

@@ -1,6 +1,6 @@
-// The body of map_f32.c, map_f64.c and map_i64.c: a loop per formula of maps.def over `real`, and
-// their table. The includer defines real, C, NAME (of the table) and the helpers that formulas use,
-// ONES (a vector of them), and IS_FLOAT when real is a float type.
+// The body of map_f32.c, map_f64.c and map_integer.h: a loop per formula of maps.def over `real`,
+// and their table. The includer defines real, C, NAME (of the table) and the helpers that formulas
+// use, ONES (a vector of them), and IS_FLOAT when real is a float type.
 
 enum { BLOCK = MAP_BLOCK_BYTES / sizeof(real) };
 
