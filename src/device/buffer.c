@@ -129,14 +129,15 @@ static void retire(Buffer *buffer) {
     }
     pool_leave_live(pool, buffer);
     if (UNLIKELY(pool->settings.debug_memory)) pool_debug(pool, "release", buffer);
-    bool imported = buffer->import.release != NULL, away = buffer->away;
     if (UNLIKELY(buffer->copied)) spill_drop_copy(pool, buffer);
-    if (away)
-        spill_forget(pool, buffer);
-    else if (!imported && !buffer->abandoned)
+    bool imported = buffer->import.release != NULL;
+    if (LIKELY(!imported && !buffer->away && !buffer->abandoned)) {
         pool_return(pool, buffer);
+        return;
+    }
+    if (buffer->away) spill_forget(pool, buffer);
     if (imported) pool_release_import(pool, buffer);
-    if (imported || away || buffer->abandoned) free(buffer);
+    free(buffer);
 }
 
 void buffer_release(Buffer *buffer) {
