@@ -1,7 +1,7 @@
 // P(X, Y) <- A(X, M), P(M, N), B(N, Y) is the product A P B of Boolean matrices. A and B stay lists
 // of edges; a product from the left adds, for each edge, a row to another, and one from the right
 // is one from the left of the transposed matrices. Each round multiplies only what the last one
-// added.
+// added. More goals of X and Y are filters of a product: P(X, Y) <- A(X, M), B(M, Y), C(Y, X).
 #include "logic/matrix.h"
 
 #include <stdlib.h>
@@ -12,6 +12,7 @@ enum {
     TILE = 64,
     MATRICES = 6,
     LINKS_MAX = 16,
+    FILTERS_MAX = 4,
     PARTS = 8, // of the work, where there are several threads
 };
 
@@ -24,6 +25,8 @@ typedef struct Chain {
     Link links[LINKS_MAX];
     uint32_t count, self; // where the relation itself stands; `count`: nowhere
     bool apart;           // X != Y
+    Link filters[FILTERS_MAX];
+    uint32_t filter_count;
 } Chain;
 
 typedef struct Matrix {
@@ -98,6 +101,28 @@ static bool chain_add(const Rule *rule, Chain *chain, const Goal *goal, bool bac
     return true;
 }
 
+static bool is_filter(const Rule *rule, const Goal *goal) {
+    uint32_t a = goal->terms[0].value, b = goal->terms[1].value;
+    uint32_t x = rule->head[0].value, y = rule->head[1].value;
+    return goal->relation->stratum < rule->relation->stratum &&
+           ((a == x && b == y) || (a == y && b == x));
+}
+
+// Takes goals of the head's own variables, but not the last that is left to go from one to the
+// other; true: there was room.
+static bool filters_take(const Rule *rule, Chain *chain, bool *passed, uint32_t *left) {
+    for (uint32_t i = 0; *left > 1 && i < rule->goal_count; i++) {
+        const Goal *goal = &rule->goals[i];
+        if (!is_pair(goal) || !is_filter(rule, goal)) continue;
+        if (chain->filter_count == FILTERS_MAX) return false;
+        bool back = goal->terms[0].value != rule->head[0].value;
+        chain->filters[chain->filter_count++] = (Link){goal->relation, back};
+        passed[i] = true;
+        --*left;
+    }
+    return true;
+}
+
 // The goals as a way from the head's first variable to its second.
 static bool chain_find(const Rule *rule, Chain *chain) {
     bool passed[64] = {false};
@@ -112,6 +137,7 @@ static bool chain_find(const Rule *rule, Chain *chain) {
         chain->apart |= !is_pair(&rule->goals[i]);
         left += is_pair(&rule->goals[i]);
     }
+    if (!filters_take(rule, chain, passed, &left)) return false;
     for (; left > 0; left--) {
         int next = goal_with(rule, passed, at);
         if (next < 0 || at == rule->head[1].value) return false;
@@ -158,16 +184,22 @@ static const Edges *edges_of(const Product *product, const Relation *relation) {
     return NULL;
 }
 
+static Status links_read(Product *product, const Link *links, uint32_t count) {
+    for (uint32_t i = 0; i < count; i++) {
+        Relation *relation = links[i].relation;
+        if (edges_of(product, relation)) continue;
+        TRY(store_gather(product->store, relation));
+        edges_read(product, relation, relation_table(relation));
+    }
+    return STATUS_OK;
+}
+
 static Status product_read(Product *product) {
     edges_read(product, product->relation, product->relation->facts);
     for (size_t i = 0; i < product->chains.count; i++) {
         const Chain *chain = &product->chains.items[i];
-        for (uint32_t j = 0; j < chain->count; j++) {
-            Relation *relation = chain->links[j].relation;
-            if (edges_of(product, relation)) continue;
-            TRY(store_gather(product->store, relation));
-            edges_read(product, relation, relation_table(relation));
-        }
+        TRY(links_read(product, chain->links, chain->count));
+        TRY(links_read(product, chain->filters, chain->filter_count));
     }
     product->size = ((size_t)product->nodes->count + TILE - 1) / TILE * TILE;
     product->words = product->size / 64;
@@ -315,6 +347,18 @@ static void transpose(Product *product, Matrix *matrix, Matrix *other) {
     matrix_replace(product, matrix, other);
 }
 
+// `other` is cleared room.
+static void filter_apply(const Product *product, const Link *filter, Matrix *matrix,
+                         Matrix *other) {
+    matrix_add_edges(product, other, edges_of(product, filter->relation), filter->back);
+    for (size_t row = 0; row < product->size; row++) {
+        size_t begin = row * product->words;
+        for (size_t i = 0; matrix->any[row] && i < product->words; i++)
+            matrix->bits[begin + i] &= other->bits[begin + i];
+    }
+    matrix_clear(product, other);
+}
+
 // What a chain gives; `matrix` holds the relation's part, or nothing where the chain has none.
 static void chain_multiply(Product *product, const Chain *chain, Matrix *matrix, Matrix *other) {
     ASSERT(chain->count > 0 && chain->count <= LINKS_MAX);
@@ -334,6 +378,8 @@ static void chain_multiply(Product *product, const Chain *chain, Matrix *matrix,
             multiply(product, edges_of(product, links[i].relation), !links[i].back, matrix, other);
         transpose(product, matrix, other);
     }
+    for (uint32_t i = 0; i < chain->filter_count; i++)
+        filter_apply(product, &chain->filters[i], matrix, other);
     for (size_t i = 0; chain->apart && i < product->size; i++)
         matrix->bits[i * product->words + i / 64] &= ~((uint64_t)1 << i % 64);
 }

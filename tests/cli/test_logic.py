@@ -541,6 +541,8 @@ class Chains(unittest.TestCase):
                  for relation, pair in zip(relations, zip(names, names[1:]))]
         if source.random() < 0.4:
             goals.append(source.choice(["X != Y", "Y != X"]))
+        while source.random() < 0.3:
+            goals.append(source.choice(["A(X, Y)", "A(Y, X)", "B(X, Y)", "B(Y, X)"]))
         source.shuffle(goals)
         return f"P(X, Y) <- {', '.join(goals)}\n"
 
@@ -559,6 +561,26 @@ class Chains(unittest.TestCase):
             result = run_code(code + "let n = len(P)\nlet rows = [row for row in P]\nprint(n == len(rows), len(P) == n)\n")
             with self.subTest(program=number):
                 self.assertEqual((result.out, result.err), ("true true\n", ""), code)
+
+    def test_triangles(self):
+        """The number of ways through a third node, 2e8 here, does not matter."""
+        nodes = 800
+        rows = [sum(1 << y for y in range(nodes) if (x * x + 7 * y) % 3) for x in range(nodes)]
+        count = 0
+        for row in rows:
+            ends = 0
+            for y in range(nodes):
+                ends |= rows[y] if row >> y & 1 else 0
+            count += (row & ends).bit_count()
+        code = f"""relation Edge(x: int, y: int)
+for x in 0..{nodes} {{ for y in 0..{nodes} {{ if (x * x + 7 * y) % 3 > 0 {{ Edge(x, y) }} }} }}
+Two(X, Z) <- Edge(X, Y), Edge(Y, Z), Edge(X, Z)
+print(len(Two))
+"""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        result = run_code(code)
+        self.assertEqual((result.out, result.err), (f"{count}\n", ""))
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, 5)
 
     def test_asked_at_the_end(self):
         """Questions go down the chain, so that each value is less than all before it; no step costs more for their number."""
