@@ -6,7 +6,10 @@
 
 #include "device/cpu/convert.h"
 #include "device/cpu/iterate.h"
+#include "device/cpu/map.h"
 #include "device/cpu/quant.h"
+
+enum { ROW_BYTES_MIN = 1 << 10, ROW_BYTES_MAX = 1 << 18 }; // of row_copy
 
 static void move_row(size_t size, const RowCopy *copy);
 
@@ -40,13 +43,20 @@ void cast_row(CastRow cast, const RowCopy *copy) {
     for (int64_t i = 0; i < count; i++)                                                            \
     *(T *)(void *)(to + i * to_stride) = *(const T *)(const void *)(from + i * from_stride)
 
+static void copy_bytes(char *to, const char *from, size_t bytes) {
+    if (bytes >= ROW_BYTES_MIN && bytes <= ROW_BYTES_MAX)
+        CPU_CHOOSE(row_copy)(to, from, bytes);
+    else
+        memcpy(to, from, bytes);
+}
+
 // Elements of `size` bytes (1, 2, 4 or 8) as they are.
 static void move_row(size_t size, const RowCopy *copy) {
     char *to = copy->to;
     const char *from = copy->from;
     int64_t to_stride = copy->to_stride, from_stride = copy->from_stride, count = copy->count;
     if (to_stride == (int64_t)size && from_stride == (int64_t)size)
-        memcpy(to, from, (size_t)count * size);
+        copy_bytes(to, from, (size_t)count * size);
     else if (from_stride == 0 && count > 0)
         fill_row(size, to, to_stride, from, count);
     else if (size == 1)

@@ -22,4 +22,7 @@ extern const MapTable map_i64_base, map_i64_avx2, map_i64_avx512;
 // Copies past the caches, for results larger than they are; `to` is aligned to 64 bytes.
 CPU_DECLARE(void, stream_copy, (void *to, const void *from, size_t bytes));
 
+// At least 64 bytes.
+CPU_DECLARE(void, row_copy, (char *to, const char *from, size_t bytes));
+
 #endif

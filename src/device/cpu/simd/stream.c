@@ -1,4 +1,5 @@
-// Copies that bypass the caches, for results that would not fit into them anyway.
+// Copies that memcpy is slow at: past the caches, for results that would not fit into them anyway,
+// and of rows.
 #include "device/cpu/map.h"
 
 #include "device/cpu/simd/vector.h"
@@ -30,4 +31,17 @@ static size_t stream_vectors(char *to, const char *from, size_t bytes) {
 void ISA(stream_copy)(void *to, const void *from, size_t bytes) {
     size_t done = stream_vectors(to, from, bytes);
     memcpy((char *)to + done, (const char *)from + done, bytes - done);
+}
+
+typedef unsigned char Vector __attribute__((vector_size(64), aligned(1), may_alias));
+
+// For such lengths memcpy takes REP MOVSB, which some processors (Zen 3 to 5) do at a tenth of the
+// rate where the target lies a little further in its page than the source.
+void ISA(row_copy)(char *to, const char *from, size_t bytes) {
+    for (size_t at = 0; at + sizeof(Vector) <= bytes; at += sizeof(Vector)) {
+        *(Vector *)(to + at) = *(const Vector *)(from + at);
+        __asm__ volatile("" ::: "memory"); // or compilers make it a memcpy
+    }
+    size_t last = bytes - sizeof(Vector);
+    *(Vector *)(to + last) = *(const Vector *)(from + last);
 }
