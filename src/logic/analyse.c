@@ -16,6 +16,21 @@ static int head_missing(const Rule *rule, const VariableSet *bound) {
     return -1;
 }
 
+// Whether it computes an argument.
+static bool is_computed(const Rule *rule, const Goal *goal) {
+    return goal->kind == GOAL_BIND && !rule->variable_names[goal->variable];
+}
+
+static bool is_held(const Rule *rule, uint32_t variable) {
+    bool held = false;
+    for (uint32_t i = 0; i < rule->goal_count; i++) {
+        const Goal *goal = &rule->goals[i];
+        for (uint32_t j = 0; goal->kind == GOAL_ATOM && j < goal_arity(goal); j++)
+            held |= goal->terms[j].kind == TERM_VARIABLE && goal->terms[j].value == variable;
+    }
+    return held;
+}
+
 // Takes goals whose variables have values, as often as that gives others theirs.
 static const Goal *goals_settle(const Rule *rule, VariableSet *bound, int *missing) {
     bool *taken = memory_allocate_zeroed(rule->goal_count + 1, sizeof *taken);
@@ -30,7 +45,7 @@ static const Goal *goals_settle(const Rule *rule, VariableSet *bound, int *missi
             if (lacks < 0) {
                 goal_bind(goal, goal_arity(goal), bound);
                 taken[i] = going = true;
-            } else if (!stuck) {
+            } else if (!stuck || (is_computed(rule, goal) && !is_computed(rule, stuck))) {
                 stuck = goal;
                 *missing = lacks;
             }
@@ -38,6 +53,23 @@ static const Goal *goals_settle(const Rule *rule, VariableSet *bound, int *missi
     }
     free(taken);
     return stuck;
+}
+
+// `goal`: what waits for the variable; NULL: the head.
+static Status fail_unsafe(const Rule *rule, const Goal *goal, const char *name) {
+    bool negated = goal && goal->kind == GOAL_NOT;
+    bool argument = goal && is_computed(rule, goal) && is_held(rule, goal->variable);
+    const char *where = !goal      ? "the head"
+                        : negated  ? "`not`"
+                        : argument ? "this argument"
+                                   : "this condition";
+    fail(STATUS_NAME, "variable `%s` of %s never gets a value: no relation in the body holds it",
+         name ? name : "_", where);
+    if (negated) return fail_help("add a relation that holds it, or write `_` for any value");
+    if (argument)
+        return fail_help("an argument is computed, not taken apart: give the column a variable "
+                         "and get the value from it, as `Y = T.0` does");
+    return fail_help("add a relation that holds it to the body");
 }
 
 Status rule_check_safe(const Rule *rule, const Datum *initial, Span *span) {
@@ -49,13 +81,7 @@ Status rule_check_safe(const Rule *rule, const Datum *initial, Span *span) {
     *span = stuck ? stuck->span : rule->span;
     if (!stuck) missing = head_missing(rule, &bound);
     if (missing < 0) return STATUS_OK;
-    const char *name = rule->variable_names[missing];
-    const char *where = !stuck ? "the head" : stuck->kind == GOAL_NOT ? "`not`" : "this condition";
-    fail(STATUS_NAME, "variable `%s` of %s never gets a value: no relation in the body holds it",
-         name ? name : "_", where);
-    return fail_help(stuck && stuck->kind == GOAL_NOT
-                         ? "add a relation that holds it, or write `_` for any value"
-                         : "add a relation that holds it to the body");
+    return fail_unsafe(rule, stuck, rule->variable_names[missing]);
 }
 
 // --- components: Tarjan's algorithm over "reads", without recursion
