@@ -81,7 +81,11 @@ static void bench_indexes(int64_t n) {
     row_of_bytes(&put, "index", "index_put");
     Bench places = begin(KERNEL_NONZERO);
     ADD(&places, DTYPE_INT64, n, 1);
-    ADD(&places, DTYPE_BOOL, n);
+    // All of them: as many as there are places.
+    KernelCall ones = {.kernel = KERNEL_FILL, .n_inputs = 1, .n_outputs = 1, .op_name = "ones"};
+    ones.inputs[0].scalar = (Scalar){.dtype = DTYPE_INT64, .as.i = 1};
+    ones.outputs[0] = ADD(&places, DTYPE_BOOL, n);
+    require(device->backend->run(device, &ones));
     row_of_bytes(&places, "index", "nonzero");
 }
 
