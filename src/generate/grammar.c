@@ -7,8 +7,6 @@
 #include "base/utf8.h"
 #include "generate/grammar_internal.h"
 
-enum { CODE_LAST = 0x10FFFF, SURROGATE_FIRST = 0xD800, SURROGATE_LAST = 0xDFFF };
-
 Grammar *grammar_new(void) {
     return memory_allocate_zeroed(1, sizeof(Grammar));
 }

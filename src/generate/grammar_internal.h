@@ -8,6 +8,8 @@
 #include "base/memory.h"
 #include "generate/grammar.h"
 
+enum { CODE_LAST = 0x10FFFF, SURROGATE_FIRST = 0xD800, SURROGATE_LAST = 0xDFFF };
+
 // strchr finds the NUL that ends its string too, and texts may have NULs inside.
 static inline bool is_character_of(char c, const char *characters) {
     return c != '\0' && strchr(characters, c) != NULL;

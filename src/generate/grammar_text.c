@@ -103,7 +103,10 @@ static Status read_character(Reader *reader, uint32_t *out) {
     if (reader->at == reader->end) return fail_here(reader, "a character");
     if (take(reader, "\\x")) return read_hex(reader, 2, out);
     if (take(reader, "\\u")) return read_hex(reader, 4, out);
-    if (take(reader, "\\U")) return read_hex(reader, 8, out);
+    if (take(reader, "\\U")) {
+        TRY(read_hex(reader, 8, out));
+        return *out <= CODE_LAST ? STATUS_OK : fail_here(reader, "a code up to 0010FFFF before");
+    }
     if (take(reader, "\\")) {
         static const char names[] = "nrt\\\"[]-^", codes[] = "\n\r\t\\\"[]-^";
         const char *place = reader->at < reader->end ? strchr(names, *reader->at) : NULL;
@@ -127,6 +130,8 @@ static Status read_literal(Reader *reader, Rule *out) {
             status = fail_here(reader, "\" to end a text");
         else
             status = read_character(reader, &code);
+        if (status == STATUS_OK && code >= SURROGATE_FIRST && code <= SURROGATE_LAST)
+            status = fail_here(reader, "a code that is a character before");
         if (status == STATUS_OK) text_append_codepoint(&text, code);
     }
     *out = grammar_literal(reader->grammar, text_get(&text), text.length);

@@ -20,7 +20,8 @@ static void walk(Constraint *constraint) {
             char c = (char)(byte * 37 + step);
             next = constraint->type->advance(constraint, state, &c, 1);
         }
-        if (next == 0 && left > 0) abort(); // it cannot end, and nothing leads on
+        // It cannot end, and nothing leads on: only where too many ways were found to read it.
+        if (next == 0 && left > 0 && constraint->type->refresh(constraint) == STATUS_OK) abort();
         state = next;
     }
 }
