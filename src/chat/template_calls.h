@@ -27,6 +27,10 @@ Status template_need_int(Value value, const char *what, int line, int64_t *out) 
 // The text of a value as Python's str gives it: filters of texts take anything.
 const String *template_text_of(Value value);
 Value template_take_text(Text *text); // the text as a value; frees it
+// Adds the work of going through so many items. Fails when a template goes on for too long.
+Status template_count_items(size_t *steps, int line, size_t count) MUST_USE;
+// The items of a value, counted.
+Status template_items(size_t *steps, int line, Value value, const char *what, Value *out) MUST_USE;
 // The items of what can be looped over, as a list of its own; none of what is undefined.
 Status template_items_of(const TemplateArguments *arguments, Value *out) MUST_USE;
 

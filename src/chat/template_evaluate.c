@@ -1,6 +1,7 @@
 // What the expressions of a template amount to. Results are new references.
 #include <string.h>
 
+#include "chat/template_calls.h"
 #include "chat/template_evaluate.h"
 #include "chat/template_operators.h"
 #include "chat/template_render.h"
@@ -10,7 +11,7 @@
 #include "value/items.h"
 #include "value/print.h"
 
-enum { STEPS_MAX = 1000000, STEP_BYTES = 256 };
+enum { STEP_BYTES = 256 };
 
 Status template_fail(int line, const char *what) {
     return fail(STATUS_FORMAT, "line %d of the template: %s", line, what);
@@ -45,7 +46,8 @@ static Status field(const TemplateExpr *expr, Value object, Value *out) {
 }
 
 // Elements out of range and keys that are not there are undefined.
-static Status element(const TemplateExpr *expr, Value object, Value index, Value *out) {
+static Status element(TemplateRender *render, const TemplateExpr *expr, Value object, Value index,
+                      Value *out) {
     *out = value_absent();
     if (object.kind == VALUE_ABSENT)
         return fail(STATUS_FORMAT, "line %d of the template: nothing has no element %s", expr->line,
@@ -54,11 +56,11 @@ static Status element(const TemplateExpr *expr, Value object, Value index, Value
         *out = value_retain(template_member(object, string_end(index.as.string)->bytes));
         return STATUS_OK;
     }
-    bool ordered = object.kind == VALUE_LIST || object.kind == VALUE_TUPLE ||
-                   object.kind == VALUE_STRING || object.kind == VALUE_RANGE;
+    bool listed = object.kind == VALUE_LIST || object.kind == VALUE_TUPLE;
+    bool ordered = listed || object.kind == VALUE_STRING || object.kind == VALUE_RANGE;
     if (!ordered || index.kind != VALUE_INT) return STATUS_OK;
-    Value items = value_to_items(object, "what is indexed");
-    if (items.kind == VALUE_FAIL) return error_current()->code;
+    Value items = listed ? value_retain(object) : value_none();
+    if (!listed) TRY(template_items(&render->steps, expr->line, object, "what is indexed", &items));
     int64_t count = (int64_t)items.as.list->count;
     int64_t at = index.as.integer < 0 ? index.as.integer + count : index.as.integer;
     if (at >= 0 && at < count) *out = value_retain(items.as.list->items[at]);
@@ -75,11 +77,12 @@ static int64_t clamp_bound(Value bound, int64_t fallback, int64_t count, bool ba
 }
 
 // items: object, start, stop, step; absent ones are none.
-static Status slice(const TemplateExpr *expr, const Value *items, Value *out) {
+static Status slice(TemplateRender *render, const TemplateExpr *expr, const Value *items,
+                    Value *out) {
     int64_t step = items[3].kind == VALUE_INT ? items[3].as.integer : 1;
     if (step == 0) return template_fail(expr->line, "a slice has a step of 0");
-    Value all = value_to_items(items[0], "what is sliced");
-    if (all.kind == VALUE_FAIL) return error_current()->code;
+    Value all;
+    TRY(template_items(&render->steps, expr->line, items[0], "what is sliced", &all));
     int64_t count = (int64_t)all.as.list->count;
     bool backward = step < 0, text = items[0].kind == VALUE_STRING;
     int64_t begin = clamp_bound(items[1], backward ? count - 1 : 0, count, backward);
@@ -119,8 +122,9 @@ static Status evaluate_parts(TemplateRender *render, TemplateScope *scope, const
     return STATUS_OK;
 }
 
-static TemplateArguments arguments_of(const TemplateExpr *expr, const Parts *parts) {
-    TemplateArguments arguments = {.line = expr->line};
+static TemplateArguments arguments_of(TemplateRender *render, const TemplateExpr *expr,
+                                      const Parts *parts) {
+    TemplateArguments arguments = {.line = expr->line, .steps = &render->steps};
     const TemplateExpr *part = expr->parts;
     for (size_t i = 0; i < parts->count; i++, part = part->next) {
         arguments.items[i] = parts->items[i];
@@ -181,7 +185,7 @@ static Status call(TemplateRender *render, TemplateScope *scope, const TemplateE
     Status status = evaluate_parts(render, scope, &applied, &parts);
     TemplateArguments arguments = {0};
     if (status == STATUS_OK) {
-        arguments = arguments_of(&applied, &parts);
+        arguments = arguments_of(render, &applied, &parts);
         status = callee->kind == TEMPLATE_EXPR_FIELD
                      ? template_method(callee->text, &arguments, out)
                      : call_named(render, scope, expr, &arguments, out);
@@ -276,6 +280,20 @@ static Status logical(TemplateRender *render, TemplateScope *scope, const Templa
     return template_evaluate(render, scope, holds ? then : then->next, out);
 }
 
+static size_t item_count(Value value) {
+    int64_t count = 0;
+    bool holds = value.kind == VALUE_LIST || value.kind == VALUE_TUPLE || value.kind == VALUE_DICT;
+    return holds && value_length(value, &count) == STATUS_OK ? (size_t)count : 0;
+}
+
+// An operator may go through all items of its operands.
+static Status operate(TemplateRender *render, const TemplateExpr *expr, const char *name,
+                      const Value *operands, Value *out) {
+    size_t count = item_count(operands[0]) + item_count(operands[1]);
+    TRY(template_count_items(&render->steps, expr->line, count));
+    return template_operator(name, operands[0], operands[1], expr->line, out);
+}
+
 // Each link with the operand before it, as long as they hold.
 static Status comparison(TemplateRender *render, TemplateScope *scope, const TemplateExpr *expr,
                          Value *out) {
@@ -286,7 +304,7 @@ static Status comparison(TemplateRender *render, TemplateScope *scope, const Tem
     for (const TemplateExpr *link = expr->parts->next; link && holds; link = link->next) {
         status = template_evaluate(render, scope, link->parts, &right);
         if (status != STATUS_OK) break;
-        status = template_operator(link->text, left, right, link->line, out);
+        status = operate(render, link, link->text, (Value[]){left, right}, out);
         value_release(left);
         left = right;
         if (status != STATUS_OK) break;
@@ -304,17 +322,17 @@ static Status strict(TemplateRender *render, TemplateScope *scope, const Templat
     Status status = evaluate_parts(render, scope, expr, &parts);
     const Value *items = parts.items;
     if (status == STATUS_OK) {
-        TemplateArguments arguments = arguments_of(expr, &parts);
+        TemplateArguments arguments = arguments_of(render, expr, &parts);
         switch (expr->kind) {
         case TEMPLATE_EXPR_FIELD: status = field(expr, items[0], out); break;
-        case TEMPLATE_EXPR_INDEX: status = element(expr, items[0], items[1], out); break;
-        case TEMPLATE_EXPR_SLICE: status = slice(expr, items, out); break;
+        case TEMPLATE_EXPR_INDEX: status = element(render, expr, items[0], items[1], out); break;
+        case TEMPLATE_EXPR_SLICE: status = slice(render, expr, items, out); break;
         case TEMPLATE_EXPR_FILTER: status = template_filter(expr->text, &arguments, out); break;
         case TEMPLATE_EXPR_TEST: status = test(scope, expr, &arguments, out); break;
         case TEMPLATE_EXPR_MINUS:
             status = template_operator("-", value_int(0), items[0], expr->line, out);
             break;
-        default: status = template_operator(expr->text, items[0], items[1], expr->line, out); break;
+        default: status = operate(render, expr, expr->text, items, out); break;
         }
     }
     release_parts(&parts);
@@ -348,7 +366,8 @@ static Status evaluate_kind(TemplateRender *render, TemplateScope *scope, const 
 Status template_count_steps(TemplateRender *render, int line, Value value) {
     bool text = value.kind == VALUE_STRING;
     render->steps += 1 + (text ? value.as.string->length / STEP_BYTES : 0);
-    return render->steps <= STEPS_MAX ? STATUS_OK : template_fail(line, "this takes too long");
+    return render->steps <= TEMPLATE_STEPS_MAX ? STATUS_OK
+                                               : template_fail(line, "this takes too long");
 }
 
 Status template_evaluate(TemplateRender *render, TemplateScope *scope, const TemplateExpr *expr,

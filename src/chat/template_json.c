@@ -34,8 +34,10 @@ static Status write_pairs(JsonWriter *writer, const List *pairs) {
 
 static Status write_dict(JsonWriter *writer, Value dict) {
     const Layout *layout = writer->context;
-    TemplateArguments arguments = {
-        .items = {dict, value_bool(true)}, .count = 2, .line = layout->arguments->line};
+    TemplateArguments arguments = {.items = {dict, value_bool(true)},
+                                   .count = 2,
+                                   .line = layout->arguments->line,
+                                   .steps = layout->arguments->steps};
     Value pairs;
     TRY(template_filter(layout->sorted ? "dictsort" : "items", &arguments, &pairs));
     Status status = write_pairs(writer, pairs.as.list);

@@ -110,7 +110,8 @@ static Status call_reverse(const TemplateArguments *arguments, Value *out) {
     value_release(list);
     *out = turned;
     if (!text) return STATUS_OK;
-    TemplateArguments joined = {.items = {turned}, .count = 1, .line = arguments->line};
+    TemplateArguments joined = {
+        .items = {turned}, .count = 1, .line = arguments->line, .steps = arguments->steps};
     Status status = call_join(&joined, out);
     value_release(turned);
     return status;
@@ -136,6 +137,7 @@ static Status compare_items(const TemplateArguments *arguments, Value a, Value b
 static Status sort_items(const TemplateArguments *arguments, List *list) {
     bool reverse = template_is_true(template_argument(arguments, 1, "reverse"));
     TRY(template_check_size(list->count, 2000, arguments->line));
+    TRY(template_count_items(arguments->steps, arguments->line, list->count * list->count));
     for (size_t i = 1; i < list->count; i++)
         for (size_t at = i; at > 0; at--) {
             int order = 0;
@@ -160,8 +162,11 @@ static Status call_unique(const TemplateArguments *arguments, Value *out) {
     TRY(template_items_of(arguments, &list));
     *out = value_list(4);
     Value keys = value_list(4);
-    Status status = template_check_size(list.as.list->count, 2000, arguments->line);
-    for (size_t i = 0; i < list.as.list->count && status == STATUS_OK; i++) {
+    size_t count = list.as.list->count;
+    Status status = template_check_size(count, 2000, arguments->line);
+    if (status == STATUS_OK)
+        status = template_count_items(arguments->steps, arguments->line, count * count);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         Value key = sort_key(list.as.list->items[i], attribute, cased);
         bool seen = false;
         status = value_contains(keys, key, &seen);
@@ -228,7 +233,8 @@ static Status passes(const TemplateArguments *arguments, size_t name_at, Value t
     if (name.kind == VALUE_ABSENT) return STATUS_OK;
     const String *test = NULL;
     TRY(template_need_string(arguments, name_at, &test));
-    TemplateArguments inner = {.items = {tested}, .count = 1, .line = arguments->line};
+    TemplateArguments inner = {
+        .items = {tested}, .count = 1, .line = arguments->line, .steps = arguments->steps};
     for (size_t i = name_at + 1; i < arguments->count; i++)
         inner.items[inner.count++] = arguments->items[i];
     TRY(template_test(test->bytes, &inner, &answer));
@@ -287,7 +293,8 @@ static Status map_one(const TemplateArguments *arguments, Value item, Value *out
     }
     const String *filter = NULL;
     TRY(template_need_string(arguments, 1, &filter));
-    TemplateArguments inner = {.items = {item}, .count = 1, .line = arguments->line};
+    TemplateArguments inner = {
+        .items = {item}, .count = 1, .line = arguments->line, .steps = arguments->steps};
     for (size_t i = 2; i < arguments->count; i++, inner.count++) {
         inner.items[inner.count] = arguments->items[i];
         inner.keywords[inner.count] = arguments->keywords[i];
@@ -366,7 +373,8 @@ static Status call_dictsort(const TemplateArguments *arguments, Value *out) {
                                          template_argument(arguments, 1, "case_sensitive"),
                                          value_int(values)},
                                .count = 4,
-                               .line = arguments->line};
+                               .line = arguments->line,
+                               .steps = arguments->steps};
     TRY(call_items(arguments, out));
     return sort_items(&order, out->as.list);
 }

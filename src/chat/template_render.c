@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "chat/template_calls.h"
 #include "chat/template_evaluate.h"
 #include "chat/template_operators.h"
 #include "chat/template_render.h"
@@ -262,6 +263,8 @@ static Status loop(TemplateRender *render, TemplateScope *scope, const TemplateN
     Value kept = value_list(4);
     value_release(iterable);
     Status status = items.kind == VALUE_FAIL ? error_current()->code : STATUS_OK;
+    if (status == STATUS_OK)
+        status = template_count_items(&render->steps, node->line, items.as.list->count);
     if (status == STATUS_OK)
         status = filter_items(render, scope, node, items.as.list, kept.as.list);
     if (status == STATUS_OK) status = repeat(render, scope, node, kept.as.list);

@@ -370,8 +370,10 @@ static Status call_rpartition(const TemplateArguments *arguments, Value *out) {
 }
 
 static Status call_join_method(const TemplateArguments *arguments, Value *out) {
-    TemplateArguments turned = {
-        .items = {arguments->items[1], arguments->items[0]}, .count = 2, .line = arguments->line};
+    TemplateArguments turned = {.items = {arguments->items[1], arguments->items[0]},
+                                .count = 2,
+                                .line = arguments->line,
+                                .steps = arguments->steps};
     return template_filter("join", &turned, out);
 }
 

@@ -54,12 +54,32 @@ const String *template_text_of(Value value) {
     return template_take_text(&text).as.string;
 }
 
+Status template_count_items(size_t *steps, int line, size_t count) {
+    enum { STEP_ITEMS = 16 };
+    ASSERT(steps != NULL);
+    *steps += count / STEP_ITEMS;
+    if (*steps <= TEMPLATE_STEPS_MAX) return STATUS_OK;
+    return fail(STATUS_FORMAT, "line %d of the template: this takes too long", line);
+}
+
+Status template_items(size_t *steps, int line, Value value, const char *what, Value *out) {
+    *out = value_to_items(value, what);
+    if (out->kind == VALUE_FAIL) return error_current()->code;
+    ASSERT(out->kind == VALUE_LIST || out->kind == VALUE_TUPLE);
+    Status status = template_count_items(steps, line, out->as.list->count);
+    if (status != STATUS_OK) value_release(*out);
+    return status;
+}
+
 Status template_items_of(const TemplateArguments *arguments, Value *out) {
     Value value = arguments->items[0];
     if (value.kind == VALUE_NONE)
         return fail(STATUS_FORMAT, "line %d of the template: none has no items", arguments->line);
-    *out = value.kind == VALUE_ABSENT ? value_list(1) : value_to_items(value, "what is listed");
-    return out->kind == VALUE_FAIL ? error_current()->code : STATUS_OK;
+    if (value.kind == VALUE_ABSENT)
+        *out = value_list(1);
+    else
+        TRY(template_items(arguments->steps, arguments->line, value, "what is listed", out));
+    return STATUS_OK;
 }
 
 static const TemplateRow *find_row(const TemplateRow *const *tables, const char *name) {

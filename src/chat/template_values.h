@@ -7,7 +7,11 @@
 
 enum { TEMPLATE_ARGUMENTS_MAX = 16 };
 // A file's template may not take all memory or time.
-enum { TEMPLATE_BYTES_MAX = 16 << 20, TEMPLATE_ITEMS_MAX = 100000 };
+enum {
+    TEMPLATE_BYTES_MAX = 16 << 20,
+    TEMPLATE_ITEMS_MAX = 100000,
+    TEMPLATE_STEPS_MAX = 1000000,
+};
 
 // Borrowed values; positional ones first, then those with keywords.
 typedef struct TemplateArguments {
@@ -15,6 +19,7 @@ typedef struct TemplateArguments {
     const char *keywords[TEMPLATE_ARGUMENTS_MAX]; // NULL: positional
     size_t count;
     int line;
+    size_t *steps; // a measure of the work done, which that of the call is added to
 } TemplateArguments;
 
 // The argument at a position or with a keyword (NULL: it has none); undefined when it is not given.

@@ -182,6 +182,11 @@ class Chat(unittest.TestCase):
             ("{{ range(99999) | join(range(99999) | join) }}", line % 1 + "something grows beyond all measure"),
             ("{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
              line % 1 + "this takes too long"),
+            *(("{% set y = range(99999) | list %}{% set z = range(2000, 0, -1) | list %}{% for i in range(99999) %}{% set x = " + slow +
+               " %}{% endfor %}", line % 1 + "this takes too long")
+              for slow in ("y[::-1]", "y | sum", "-1 in y", "y[1:] == y", "y + []", "z | sort", "z | unique", "range(99999)[7]")),
+            ("{% set y = range(99999) | list %}{% for i in y %}{% for j in y %}{% break %}{% endfor %}{% endfor %}",
+             line % 1 + "this takes too long"),
             ("{{ range(1, 2, 0) }}", line % 1 + "a step of 0 in `range`"),
             ("{{ raise_exception(\"no \" ~ 1) }}", "error[value]: the chat's template: no 1"),
         ]:
@@ -189,7 +194,7 @@ class Chat(unittest.TestCase):
                 result = self.run_in_folder(of(template))
                 first = result.err.splitlines()[0]
                 self.assertTrue(first.startswith(expected) if expected.endswith("found ") else first == expected, first)
-                self.assertEqual(result.status, 1)
+                self.assertEqual(result.status, 1, result.err[:600])
 
     def test_what_chat_refuses(self):
         for arguments, expected in [
