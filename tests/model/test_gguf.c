@@ -194,6 +194,36 @@ static void test_lying_headers(void **state) {
     expect_refusal(&file, "general.alignment is not a power of two");
 }
 
+static void join_strings(void *context, size_t index, MetaValue value) {
+    (void)index;
+    text_format(context, "%.*s;", (int)value.as.string.length, value.as.string.bytes);
+}
+
+static void test_counts_of_version_1_have_32_bits(void **state) {
+    (void)state;
+    Bytes file = {.length = 0};
+    const char *const strings[] = {"k", "one", "three"};
+    put(&file, "GGUF", 4);
+    put_u32(&file, 1);
+    put_u32(&file, 0); // tensors
+    put_u32(&file, 1); // pairs
+    for (size_t i = 0; i < 3; i++) {
+        put_u32(&file, (uint32_t)strlen(strings[i]));
+        put(&file, strings[i], strlen(strings[i]));
+        if (i > 0) continue; // the key, then an array of two strings
+        put_u32(&file, META_ARRAY);
+        put_u32(&file, META_STRING);
+        put_u32(&file, 2);
+    }
+    Reader parsed = {0};
+    assert_int_equal(gguf_parse(&parsed, file.bytes, file.length, "x.gguf"), STATUS_OK);
+    Text joined = {0};
+    meta_array_each(metadata_find(&parsed.metadata, "k"), join_strings, &joined);
+    assert_string_equal(text_get(&joined), "one;three;");
+    text_free(&joined);
+    reader_clear(&parsed);
+}
+
 static void test_lying_tensors(void **state) {
     (void)state;
     Bytes file = header(1, 0);
@@ -207,6 +237,14 @@ static void test_lying_tensors(void **state) {
     put_u64(&file, 1ull << 40);
     put_u64(&file, 1ull << 40);
     expect_refusal(&file, "too large");
+
+    file = header(1, 0);
+    put_string(&file, "t");
+    put_u32(&file, 3);
+    put_u64(&file, 0); // does not excuse the others
+    put_u64(&file, 1ull << 40);
+    put_u64(&file, 1ull << 40);
+    expect_refusal(&file, "the dimensions of tensor t are too large");
 
     file = header(1, 0);
     put_tensor(&file, "t", 1000, 0);
@@ -269,6 +307,7 @@ int main(void) {
         cmocka_unit_test(test_unknown_names_suggest),
         cmocka_unit_test(test_conversion_on_access),
         cmocka_unit_test(test_lying_headers),
+        cmocka_unit_test(test_counts_of_version_1_have_32_bits),
         cmocka_unit_test(test_lying_tensors),
         cmocka_unit_test(test_every_truncation_is_refused),
     };

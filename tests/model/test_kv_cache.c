@@ -116,12 +116,15 @@ static void test_forks_are_independent(void **state) {
     expect_row(b, 2, 200);
     tensor_release(a);
     tensor_release(b);
-    // A truncated original must not write into what the fork still sees.
+    // A truncated original must not write into what the fork still sees, not even one row.
     KvCache *second = kv_cache_fork(cache);
+    assert_int_equal(kv_cache_truncate(cache, 3), STATUS_OK);
+    append(cache, 0, 800, 1);
     assert_int_equal(kv_cache_truncate(cache, 1), STATUS_OK);
     append(cache, 0, 900, 1);
     assert_int_equal(kv_cache_keys(second, 0, &b), STATUS_OK);
     expect_row(b, 1, 13);
+    expect_row(b, 3, 110);
     tensor_release(b);
     kv_cache_release(second);
     kv_cache_release(fork);
