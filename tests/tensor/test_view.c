@@ -52,6 +52,23 @@ static void test_reshape(void **state) {
     tensor_release(x);
 }
 
+static void test_reshape_over_sizes_of_1(void **state) {
+    (void)state;
+    Tensor *x = iota(SHAPE(2, 2, 8, 3)), *first, *rows, *turned, *y;
+    OK(tensor_slice(x, 1, 0, 1, &first));
+    OK(tensor_slice(first, 2, 0, 4, &rows));
+    OK(tensor_transpose(rows, 1, 2, &turned)); // [2, 4, 1, 3]: the stride of the 1 does not matter
+    Shape merged = SHAPE(2, 12);
+    OK(tensor_reshape(turned, &merged, &y));
+    assert_ptr_equal(y->view.buffer, x->view.buffer);
+    assert_int_equal(y->view.strides[0], 2 * 8 * 3);
+    tensor_release(y);
+    tensor_release(turned);
+    tensor_release(rows);
+    tensor_release(first);
+    tensor_release(x);
+}
+
 static void test_reshape_errors(void **state) {
     (void)state;
     Tensor *x = iota(SHAPE(2, 3)), *y;
@@ -314,6 +331,12 @@ static void test_quantised_views(void **state) {
     OK(tensor_cast(w, DTYPE_FLOAT16, &out));
     assert_type(out, "float16[4, 64]");
     tensor_release(out);
+    Tensor *column;
+    OK(tensor_unsqueeze(w, -1, &column)); // no blocks lie along the new dimension
+    OK(tensor_select(column, 2, 0, &out));
+    assert_type(out, "q8_0[4, 64]");
+    tensor_release(out);
+    tensor_release(column);
     tensor_release(w);
 }
 
@@ -323,7 +346,7 @@ int main(void) {
         cmocka_unit_test(test_permutations),    cmocka_unit_test(test_small_views),
         cmocka_unit_test(test_broadcast_to),    cmocka_unit_test(test_joins),
         cmocka_unit_test(test_pieces),          cmocka_unit_test(test_rows_with_attributes),
-        cmocka_unit_test(test_quantised_views),
+        cmocka_unit_test(test_quantised_views), cmocka_unit_test(test_reshape_over_sizes_of_1),
     };
     return cmocka_run_group_tests(tests, NULL, close_device);
 }
