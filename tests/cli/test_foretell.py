@@ -221,6 +221,19 @@ class Words(unittest.TestCase):
         self.assertEqual((found["exact"], [place["line"] for place in found["loose"]]), (False, [5]))
         self.assertGreater(found["peak"], 3 * 1024 * 512 * 4)
 
+    def test_what_is_changed_in_part_stays_unknown(self):
+        code = "let x = randn([100])\nx[tensor([0, 1])] = 5.0\nif sum(x) > 1e6 { print(1) }\n"
+        found = json.loads(self.check(code, "--json").out)
+        self.assertEqual((found["exact"], [place["line"] for place in found["loose"]]), (False, [3]))
+
+    def test_files_are_no_part_of_what_an_operation_takes_at_once(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "save.tl").write_text('save({ w: ones([512, 512]) }, "w.safetensors")\n')
+            self.assertEqual(run("run", "save.tl", cwd=folder).status, 0)
+            Path(folder, "program.tl").write_text('let w = load_model("w.safetensors").w\nlet y = exp(w)\n')
+            found = foretold("--device", "cpu", "program.tl", cwd=folder)
+        self.assertEqual(found["operation"]["bytes"], 512 * 512 * 4)
+
     def test_masks_and_places_are_counted_as_if_all_were_chosen(self):
         for word in ("nonzero(x > 0.0)", "x[x > 0.0]"):
             found = json.loads(self.check(f"let x = randn([300, 300])\nlet y = {word}\n", "--json").out)
