@@ -60,7 +60,9 @@ for type, large in list((bfloat16, 256.0), (float16, 2048.0)) { // where a sum o
 same("bools", all_gather([r == 0, true]), [[i == 0, true] for i in 0..n].reshape([2 * n]))
 same("nothing", all_reduce(zeros([0, 3])), zeros([0, 3]))
 same("odd", all_reduce(ones([7]) * (r + 1.0)), ones([7]) * (n * (n + 1) / 2.0))
-same("a mean", all_reduce([r * 2.0], "mean"), [n - 1.0])
+for type in list(float32, float16, bfloat16) {
+    same("a mean", all_reduce(tensor([r * 2.0], type), "mean"), tensor([n - 1.0], type))
+}
 same("a mean in any order", all_reduce([r * 2.0], "mean", fast: true), [n - 1.0])
 same("a product in any order", all_reduce([r + 2], "prod", fast: true), [match n { 1 => 2, 2 => 6, _ => 120 }])
 same("nothing in any order", all_reduce(zeros([0, 3]), fast: true), zeros([0, 3]))
