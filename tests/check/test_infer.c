@@ -58,6 +58,8 @@ static const FactCase facts[] = {
     {"let x = ones([2, 3]) @ ones([3, 4])", "float32[2, 4]"},
     {"let x = ones([2, 3]) + ones([3])", "float32[2, 3]"},
     {"let x = sum(ones([2, 3]), dim: 0)", "float32[3]"},
+    {"let x = gru_cell(zeros([2, 12], float16), zeros([2, 12]), zeros([2, 4], float16))",
+     "float32[2, 4]"},
     {"let x = ones([2, 3]).T", "float32[3, 2]"},
     {"let x = ones([4, 3])[1:3]", "float32[2, 3]"},
     {"let x = concat(ones([2, 3]), ones([4, 3]), dim: 0)", "float32[6, 3]"},
