@@ -76,6 +76,7 @@ static void test_plateau(void **state) {
     Scheduler other = scheduler_of(SCHEDULER_plateau, "min_lr", 0.3);
     scheduler_set_place(&other, place);
     assert_true(scheduler_rate(&other, 0.8) == 0.3);
+    assert_true(scheduler_rate(&other, 0.2) == 0.2); // a rate below the lowest is not raised to it
 }
 
 static void test_errors(void **state) {
