@@ -36,6 +36,12 @@ class Programs(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "tl has nothing for a object"):
             tl.set("value", object())
 
+    def test_arguments_before_one_that_is_refused_are_given_back(self):
+        function, before = tl.eval("fn(a, b) { a }"), tl.ledger()["values"]
+        with self.assertRaisesRegex(TypeError, "tl has nothing for a object"):
+            function("text", object())
+        self.assertEqual(tl.ledger()["values"], before)
+
     def test_structs(self):
         point = tl.run("struct Point { x: int, y: float }\nPoint { x: 3, y: 0.5 }")
         self.assertEqual((point.x, point.y), (3, 0.5))
