@@ -352,6 +352,45 @@ static void test_what_others_take_limits_a_pool(void **state) {
     device_close(device);
 }
 
+static const DeviceBackend *real_backend;
+static size_t given_bytes;
+
+static Status allocate_few(Device *device, size_t bytes, void **handle) {
+    if (given_bytes + bytes > 20 * MEGABYTE) return STATUS_MEMORY;
+    Status status = real_backend->memory_allocate(device, bytes, handle);
+    if (status == STATUS_OK) given_bytes += bytes;
+    return status;
+}
+
+static void free_few(Device *device, void *handle, size_t bytes) {
+    given_bytes -= bytes;
+    real_backend->memory_free(device, handle, bytes);
+}
+
+static void test_what_a_device_refuses_limits_a_pool(void **state) {
+    (void)state;
+    setenv("TL_TEST_DEVICE_MB", "64", 1);
+    Device *device = open_tested();
+    real_backend = device->backend;
+    DeviceBackend changed = *real_backend;
+    changed.memory_allocate = allocate_few;
+    changed.memory_free = free_few;
+    device->backend = &changed;
+    Buffer *buffers[3];
+    for (int i = 0; i < 3; i++) {
+        buffers[i] = make(device, 8 * MEGABYTE);
+        fill_bytes(buffers[i], i);
+    }
+    assert_int_equal(pool_statistics(device).moves_out, 1); // the first left, for the third
+    assert_int_equal(pool_statistics(device).lends, 0);
+    for (int i = 0; i < 3; i++) {
+        expect_bytes(buffers[i], i);
+        buffer_release(buffers[i]);
+    }
+    device->backend = real_backend;
+    device_close(device);
+}
+
 static void write_into(const char *folder, const char *name, const char *text) {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -636,6 +675,7 @@ int main(void) {
         cmocka_unit_test_setup(test_poison, clean_environment),
         cmocka_unit_test_setup(test_refusal_trims_then_collects, clean_environment),
         cmocka_unit_test_setup(test_what_others_take_limits_a_pool, clean_environment),
+        cmocka_unit_test_setup(test_what_a_device_refuses_limits_a_pool, clean_environment),
         cmocka_unit_test_setup(test_what_control_groups_leave, clean_environment),
         cmocka_unit_test_setup(test_a_large_program_is_foretold_once, clean_environment),
         cmocka_unit_test_setup(test_refusal_names_the_holders, clean_environment),
