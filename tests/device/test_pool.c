@@ -13,6 +13,7 @@
 #include "base/source.h"
 #include "device/buffer.h"
 #include "device/cpu/available.h"
+#include "device/kernel.h"
 #include "device/pool.h"
 #include "device/settings.h"
 #include "runtime/runtime.h"
@@ -376,6 +377,7 @@ static void test_what_a_device_refuses_limits_a_pool(void **state) {
     changed.memory_allocate = allocate_few;
     changed.memory_free = free_few;
     device->backend = &changed;
+    given_bytes = 0;
     Buffer *buffers[3];
     for (int i = 0; i < 3; i++) {
         buffers[i] = make(device, 8 * MEGABYTE);
@@ -387,6 +389,29 @@ static void test_what_a_device_refuses_limits_a_pool(void **state) {
         expect_bytes(buffers[i], i);
         buffer_release(buffers[i]);
     }
+    device->backend = real_backend;
+    device_close(device);
+}
+
+static void test_what_a_kernel_takes_for_itself_stays(void **state) {
+    (void)state;
+    setenv("TL_TEST_DEVICE_MB", "64", 1);
+    Device *device = open_tested();
+    real_backend = device->backend;
+    DeviceBackend changed = *real_backend;
+    changed.memory_allocate = allocate_few;
+    changed.memory_free = free_few;
+    device->backend = &changed;
+    given_bytes = 0;
+    KernelCall call = {0};
+    device->pool->spill.running = &call;
+    device->pool->spill.turn++;
+    Buffer *buffers[3];
+    for (int i = 0; i < 3; i++) buffers[i] = make(device, 8 * MEGABYTE);
+    assert_int_equal(pool_statistics(device).moves_out, 0);
+    assert_int_equal(pool_statistics(device).lends, 1); // the third lies elsewhere
+    device->pool->spill.running = NULL;
+    for (int i = 0; i < 3; i++) buffer_release(buffers[i]);
     device->backend = real_backend;
     device_close(device);
 }
@@ -676,6 +701,7 @@ int main(void) {
         cmocka_unit_test_setup(test_refusal_trims_then_collects, clean_environment),
         cmocka_unit_test_setup(test_what_others_take_limits_a_pool, clean_environment),
         cmocka_unit_test_setup(test_what_a_device_refuses_limits_a_pool, clean_environment),
+        cmocka_unit_test_setup(test_what_a_kernel_takes_for_itself_stays, clean_environment),
         cmocka_unit_test_setup(test_what_control_groups_leave, clean_environment),
         cmocka_unit_test_setup(test_a_large_program_is_foretold_once, clean_environment),
         cmocka_unit_test_setup(test_refusal_names_the_holders, clean_environment),
