@@ -1,12 +1,14 @@
 // The pool: classes, limits, order of eviction, refusal, poison, threads, and what it costs.
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -416,6 +418,33 @@ static void test_what_a_kernel_takes_for_itself_stays(void **state) {
     device_close(device);
 }
 
+static void test_a_full_disk_gives_its_place_back(void **state) {
+    (void)state;
+    setenv("TL_TEST_DEVICE_MB", "64", 1);
+    Device *device = open_tested();
+    real_backend = device->backend;
+    DeviceBackend changed = *real_backend;
+    changed.memory_allocate = allocate_few;
+    changed.memory_free = free_few;
+    device->backend = &changed;
+    given_bytes = 0;
+    struct rlimit before, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = (struct rlimit){MEGABYTE, before.rlim_max};
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    Buffer *buffers[3];
+    for (int i = 0; i < 3; i++) buffers[i] = make(device, 8 * MEGABYTE);
+    // The first could not be written: its place is the third's. A GPU needs no file.
+    bool to_file = device->backend->host_import != NULL;
+    assert_int_equal(device->pool->spill.end, to_file ? 8 * MEGABYTE : 0);
+    for (int i = 0; i < 3; i++) buffer_release(buffers[i]);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, handler);
+    device->backend = real_backend;
+    device_close(device);
+}
+
 static void write_into(const char *folder, const char *name, const char *text) {
     char path[256];
     snprintf(path, sizeof path, "%s/%s", folder, name);
@@ -702,6 +731,7 @@ int main(void) {
         cmocka_unit_test_setup(test_what_others_take_limits_a_pool, clean_environment),
         cmocka_unit_test_setup(test_what_a_device_refuses_limits_a_pool, clean_environment),
         cmocka_unit_test_setup(test_what_a_kernel_takes_for_itself_stays, clean_environment),
+        cmocka_unit_test_setup(test_a_full_disk_gives_its_place_back, clean_environment),
         cmocka_unit_test_setup(test_what_control_groups_leave, clean_environment),
         cmocka_unit_test_setup(test_a_large_program_is_foretold_once, clean_environment),
         cmocka_unit_test_setup(test_refusal_names_the_holders, clean_environment),
