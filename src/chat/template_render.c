@@ -227,8 +227,7 @@ static Status filter_items(TemplateRender *render, TemplateScope *scope, const T
         TemplateScope inner = {.variables = value_dict(), .outer = scope};
         Value passes = value_bool(true);
         Status status = bind(&inner, node, items->items[i]);
-        if (status == STATUS_OK && node->filter)
-            status = template_evaluate(render, &inner, node->filter, &passes);
+        if (status == STATUS_OK) status = template_evaluate(render, &inner, node->filter, &passes);
         if (status == STATUS_OK && template_is_true(passes))
             list_push(kept, value_retain(items->items[i]));
         value_release(passes);
@@ -265,9 +264,10 @@ static Status loop(TemplateRender *render, TemplateScope *scope, const TemplateN
     Status status = items.kind == VALUE_FAIL ? error_current()->code : STATUS_OK;
     if (status == STATUS_OK)
         status = template_count_items(&render->steps, node->line, items.as.list->count);
-    if (status == STATUS_OK)
+    if (status == STATUS_OK && node->filter)
         status = filter_items(render, scope, node, items.as.list, kept.as.list);
-    if (status == STATUS_OK) status = repeat(render, scope, node, kept.as.list);
+    const List *passing = node->filter ? kept.as.list : items.as.list;
+    if (status == STATUS_OK) status = repeat(render, scope, node, passing);
     value_release(kept);
     value_release(items);
     return status;
