@@ -23,6 +23,12 @@ foreach(layer ${TL_LAYERS})
     endforeach()
 endforeach()
 
+# Products of tiles on processors without them: loops in place of the instructions.
+add_library(tl_tiles_emulated OBJECT ${TL_SOURCES_panels})
+target_compile_definitions(tl_tiles_emulated PRIVATE TL_ISA=emulated TL_TILES)
+target_compile_options(tl_tiles_emulated PRIVATE -fwrapv)
+target_link_libraries(device_test_quantised PRIVATE tl_tiles_emulated)
+
 # Tests of the Vulkan device's inside: tests/device/vulkan/test_*.c.
 if(vulkan_built)
     file(GLOB vulkan_tests CONFIGURE_DEPENDS tests/device/vulkan/test_*.c)

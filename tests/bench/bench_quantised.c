@@ -3,7 +3,8 @@
 // operations a second. Weights lie in memory as if in a mapped file, 512 MB of each type, so
 // that no cache holds them. One thread is timed by its processor time, which others at work
 // disturb least; several by the clock on the wall.
-//   bench_quantised [rows ...]     (default 1 64 512; TL_THREADS as everywhere)
+//   bench_quantised [types and rows ...]     (default all types, 1 64 512; TL_THREADS as
+//   everywhere)
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 #include "device/cpu/cpu.h"
 
-enum { COLUMNS = 2048, WEIGHT_BYTES = 512 << 20, ROUNDS = 5 };
+enum { COLUMNS = 2048, WEIGHT_BYTES = 512 << 20, ROUNDS = 5, COUNTS_MAX = 8 };
 
 static double seconds(void) {
     struct timespec now;
@@ -105,6 +106,24 @@ static double product_seconds(Device *device, DType dtype, int64_t rows, double 
     return best;
 }
 
+// The arguments that are numbers; how many, 3 where there are none.
+static int take_counts(int argc, char **argv, long *counts) {
+    int count = 0;
+    for (int i = 1; i < argc && count < COUNTS_MAX; i++)
+        if (atol(argv[i]) > 0) counts[count++] = atol(argv[i]);
+    return count > 0 ? count : 3;
+}
+
+// All types are where no argument names one.
+static bool is_wanted(DType dtype, int argc, char **argv) {
+    bool all = true;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], dtype_name(dtype)) == 0) return true;
+        all &= atol(argv[i]) > 0;
+    }
+    return all;
+}
+
 int main(int argc, char **argv) {
     static const DType types[] = {
         DTYPE_FLOAT32, DTYPE_BFLOAT16, DTYPE_FLOAT16, DTYPE_Q8_0,    DTYPE_Q4_0,
@@ -114,19 +133,18 @@ int main(int argc, char **argv) {
         DTYPE_IQ2_S,   DTYPE_IQ3_XXS,  DTYPE_IQ3_S,   DTYPE_IQ1_S,   DTYPE_IQ1_M};
     Device *device;
     check(device_open("cpu", &device));
-    static char *defaults[] = {"", "1", "64", "512"};
-    char **counts = argc > 1 ? argv : defaults;
-    int count = argc > 1 ? argc : 4;
+    long counts[COUNTS_MAX] = {1, 64, 512};
+    int count = take_counts(argc, argv, counts);
     double read = read_rate();
     printf("%d thread%s, reading %.1f GB/s\n", cpu_thread_count(),
            cpu_thread_count() == 1 ? "" : "s", read);
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+        if (!is_wanted(types[t], argc, argv)) continue;
         printf("%-8s", dtype_name(types[t]));
-        for (int i = 1; i < count; i++) {
-            double operations,
-                taken = product_seconds(device, types[t], atol(counts[i]), &operations);
+        for (int i = 0; i < count; i++) {
+            double operations, taken = product_seconds(device, types[t], counts[i], &operations);
             double rate = WEIGHT_BYTES / taken * 1e-9;
-            printf("   %s rows %7.2f GB/s (%.2f) %7.1f GOP/s", counts[i], rate, rate / read,
+            printf("   %ld rows %7.2f GB/s (%.2f) %7.1f GOP/s", counts[i], rate, rate / read,
                    operations / taken * 1e-9);
         }
         printf("\n");

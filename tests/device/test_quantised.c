@@ -399,6 +399,71 @@ static void test_fast(void **state) {
         if (repacked_form(types[t].dtype)) check_fast(&types[t]);
 }
 
+// The products of tiles, with loops in place of the instructions (simd/tiles.h).
+extern const PanelSimd panel_simd_emulated;
+enum { TILED = 21, TILED_ROWS = 2 * TILE_TOKENS, TILED_DEPTH = 512 };
+
+// Two digits of base 256 apart, from pairs of 16 bits.
+static void pairs_to_digits(ActivationGroup *group) {
+    static const int order[4] = {0, 2, 1, 3};
+    int16_t pairs[GROUP_WEIGHTS];
+    memcpy(pairs, group->digits, sizeof pairs);
+    for (int i = 0; i < GROUP_WEIGHTS; i++) {
+        int integer = pairs[i / 4 * 4 + order[i % 4]];
+        group->digits[GROUP_WEIGHTS + i] = (int8_t)(integer & 255);
+        group->digits[i] = (int8_t)((integer - group->digits[GROUP_WEIGHTS + i]) / 256);
+    }
+}
+
+// To the bit those of strips, which the tests above compare with loops; nothing after the last row.
+static void check_tiles(const Type *type, ActivationForm form) {
+    const RepackedForm *weights = repacked_form(type->dtype);
+    const RepackedForm panel_form = repacked_panel_form(weights, CODES_TILE);
+    const int64_t groups = TILED_DEPTH / GROUP_WEIGHTS;
+    uint8_t *blocks = make_blocks(type, STRIP_ROWS, TILED_DEPTH);
+    char *strip = malloc(repacked_strip_bytes(weights, TILED_DEPTH));
+    char *panel = malloc(repacked_strip_bytes(&panel_form, TILED_DEPTH));
+    static ActivationGroup activations[TILED_DEPTH / GROUP_WEIGHTS][TILED_ROWS];
+    float numbers[TILED_DEPTH], want[TILED][STRIP_ROWS], found[TILED + 1][STRIP_ROWS];
+    WeightRows rows = {type->dtype, (const char *)blocks,
+                       (int64_t)(dtype_info[type->dtype].block_bytes * TILED_DEPTH /
+                                 dtype_info[type->dtype].block_elements),
+                       TILED_DEPTH, STRIP_ROWS};
+    repack_strip(&rows, strip);
+    for (int t = 0; t < TILED; t++) {
+        for (int i = 0; i < TILED_DEPTH; i++) numbers[i] = (float)array_random_real();
+        ActivationRow out = {&activations[0][t], TILED_ROWS};
+        assert_true(repacked_simd_base.round[form | ACTIVATIONS_PAIRS](numbers, groups, out));
+    }
+    StripProduct product = {strip, groups, activations[0], TILED_ROWS, TILED, want[0], STRIP_ROWS};
+    repacked_simd_base.product[form][type->dtype](&product);
+    for (int64_t g = 0; g < groups; g++)
+        for (int t = 0; t < TILED; t++) pairs_to_digits(&activations[g][t]);
+    for (int i = 0; i < STRIP_ROWS; i++) found[TILED][i] = 7;
+    panel_simd_emulated.widen[type->dtype](strip, groups, panel);
+    product.strip = panel;
+    product.out = found[0];
+    panel_simd_emulated.product[form][weights->scales](&product);
+    if (memcmp(want, found, sizeof want) != 0) fail_msg("%s", dtype_name(type->dtype));
+    for (int i = 0; i < STRIP_ROWS; i++) assert_true(found[TILED][i] == 7);
+    free(blocks);
+    free(strip);
+    free(panel);
+}
+
+static void test_tiles(void **state) {
+    (void)state;
+    int checked = 0;
+    for (int t = 0; t < TYPE_COUNT; t++) {
+        const RepackedForm *form = repacked_form(types[t].dtype);
+        if (!form || !panel_simd_emulated.product[ACTIVATIONS_16][form->scales]) continue;
+        check_tiles(&types[t], ACTIVATIONS_16);
+        check_tiles(&types[t], ACTIVATIONS_8);
+        checked++;
+    }
+    assert_int_equal(checked, 12); // not Q2_K, Q3_K and Q6_K
+}
+
 static void test_sizes(void **state) {
     (void)state;
     static const int64_t rows[] = {1, 2, 3, 40};
@@ -410,9 +475,10 @@ static void test_sizes(void **state) {
 
 static int suite(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dequantize), cmocka_unit_test(test_products),
-        cmocka_unit_test(test_sizes),      cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_fast),       cmocka_unit_test(test_large_products)};
+        cmocka_unit_test(test_dequantize),    cmocka_unit_test(test_products),
+        cmocka_unit_test(test_sizes),         cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_fast),          cmocka_unit_test(test_tiles),
+        cmocka_unit_test(test_large_products)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

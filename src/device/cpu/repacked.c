@@ -5,6 +5,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +23,8 @@ enum {
     PIECE_PRODUCTS = 1 << 17, // multiplications that are worth a thread
     STRIPS_MANY = 8,          // strips and rows of activations that are worked on together
     ROWS_MANY = 24,
+    ROWS_OF_TILES = 2 * TILE_TOKENS,
+    TILE_REST_MAX = 4,      // rows that are not worth a tile
     PANELS_BYTES = 1 << 19, // that stay in a second-level cache
     EVICT_STRIPS = 16,      // after so many have been repacked the file's pages go
 };
@@ -43,6 +47,24 @@ static bool has_avxvnni(void) {
     unsigned a = 0, b, c, d;
     return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1u);
 }
+
+// Leaf 7, EDX bits 24 and 25: tiles, and products of bytes. Linux gives a process the registers
+// when it asks for them (Documentation/arch/x86/xstate.rst).
+static bool ask_for_tiles(void) {
+    enum { ARCH_REQ_XCOMP_PERM = 0x1023, XFEATURE_XTILEDATA = 18 };
+    unsigned a, b, c, d = 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 24 & 3u) == 3 &&
+           syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
+}
+
+static bool has_tiles(void) {
+    static atomic_int decided = -1;
+    int tiles = atomic_load_explicit(&decided, memory_order_relaxed);
+    if (LIKELY(tiles >= 0)) return tiles;
+    tiles = ask_for_tiles();
+    atomic_store_explicit(&decided, tiles, memory_order_relaxed);
+    return tiles;
+}
 #endif
 
 const RepackedSimd *repacked_simd(void) {
@@ -53,6 +75,21 @@ const RepackedSimd *repacked_simd(void) {
         return has_avxvnni() ? &repacked_simd_avxvnni : &repacked_simd_avx2;
 #endif
     return &repacked_simd_base;
+}
+
+const PanelSimd *panel_simd(ScaleForm scales) {
+    const RepackedSimd *simd = repacked_simd();
+#if defined(__x86_64__)
+    if (simd == &repacked_simd_avx512vnni)
+        return has_tiles() && panel_simd_amx.product[ACTIVATIONS_16][scales]
+                   ? &panel_simd_amx
+                   : &panel_simd_avx512vnni;
+    if (simd == &repacked_simd_avxvnni) return &panel_simd_avxvnni;
+    if (simd == &repacked_simd_avx2) return &panel_simd_avx2;
+#endif
+    (void)simd;
+    (void)scales;
+    return &panel_simd_base;
 }
 
 // --- weights that are kept
@@ -166,13 +203,14 @@ void cpu_weight_loaded(const TensorView *weight) {
 typedef struct RowsProduct {
     const MatrixProduct *product;
     ActivationForm form;
-    void (*kernel)(const StripProduct *strip);
+    void (*kernel)(const StripProduct *strip), (*panel_kernel)(const StripProduct *panel);
     ActivationGroup *activations; // [blocks of rows, groups, rows of a block]
     bool *finite;                 // of each row
     int64_t rows, groups, block;  // block: rows of one
     int64_t row_bytes;            // of b as it is stored
     size_t strip_bytes, panel_bytes;
     void (*widen)(const char *strip, int64_t groups, char *panel); // NULL: without panels
+    int64_t at_once;     // rows of activations that a product of panels takes
     int64_t together;    // strips that are worked on together
     int64_t first_strip; // of the kept weight; -1: b begins inside one, or is not kept
 } RowsProduct;
@@ -215,13 +253,17 @@ static const char *find_strip(const RowsProduct *rows, int64_t index, char *scra
     return scratch;
 }
 
-// What the kernel reads of strip `index`.
-static const char *find_codes(const RowsProduct *rows, int64_t index, char *scratch) {
-    const char *strip = find_strip(rows, index, scratch);
-    if (!rows->widen) return strip;
+// What kernels read of strip `index`.
+typedef struct StripCodes {
+    int64_t index;
+    const char *strip, *panel; // panel: undefined where there are none
+} StripCodes;
+
+static StripCodes find_codes(const RowsProduct *rows, int64_t index, char *scratch) {
     char *panel = scratch + working_bytes(rows) - rows->panel_bytes;
-    rows->widen(strip, rows->groups, panel);
-    return panel;
+    StripCodes codes = {index, find_strip(rows, index, scratch), panel};
+    if (rows->widen) rows->widen(codes.strip, rows->groups, panel);
+    return codes;
 }
 
 typedef struct RowRange {
@@ -243,15 +285,17 @@ static void store_strip(const RowsProduct *rows, RowRange range, int64_t index,
     }
 }
 
-static void run_strip(const RowsProduct *rows, RowRange range, int64_t index, const char *strip) {
+static void run_range(const RowsProduct *rows, RowRange range, const StripCodes *codes,
+                      bool by_panel) {
     const MatrixProduct *product = rows->product;
+    const int64_t index = codes->index;
     bool direct = product->out_dtype == DTYPE_FLOAT32 && product->out_column_stride == 1 &&
                   (index + 1) * STRIP_ROWS <= product->b.columns;
-    float results[ROWS_MANY * STRIP_ROWS];
+    float results[ROWS_OF_TILES * STRIP_ROWS];
     float *out =
         (float *)(void *)product->out + range.begin * product->out_row_stride + index * STRIP_ROWS;
-    rows->kernel(&(StripProduct){
-        .strip = strip,
+    (by_panel ? rows->panel_kernel : rows->kernel)(&(StripProduct){
+        .strip = by_panel ? codes->panel : codes->strip,
         .groups = rows->groups,
         .activations = row_activations(rows, range.begin),
         .activation_step = rows->block,
@@ -262,20 +306,30 @@ static void run_strip(const RowsProduct *rows, RowRange range, int64_t index, co
     if (!direct) store_strip(rows, range, index, results);
 }
 
+// The panel takes all rows but a few that would leave a tile almost empty.
+static void run_strip(const RowsProduct *rows, RowRange range, const StripCodes *codes) {
+    int64_t few = rows->widen ? range.count % rows->at_once : range.count;
+    if (rows->widen && few > TILE_REST_MAX) few = 0;
+    ASSERT(range.count <= rows->block);
+    range.count -= few;
+    if (range.count > 0) run_range(rows, range, codes, true);
+    if (few > 0) run_range(rows, (RowRange){range.begin + range.count, few}, codes, false);
+}
+
 // A few strips and some rows of activations stay in the second-level cache together.
 static void run_strips(void *context, int64_t begin, int64_t end) {
     const RowsProduct *rows = context;
     const size_t bytes = working_bytes(rows);
     char *scratch = scratch_take(bytes * (size_t)rows->together);
     for (int64_t first = begin; first < end; first += rows->together) {
-        const char *strips[STRIPS_MANY];
+        StripCodes codes[STRIPS_MANY];
         int64_t count = end - first < rows->together ? end - first : rows->together;
         for (int64_t i = 0; i < count; i++)
-            strips[i] = find_codes(rows, first + i, scratch + (size_t)i * bytes);
+            codes[i] = find_codes(rows, first + i, scratch + (size_t)i * bytes);
         for (int64_t row = 0; row < rows->rows; row += rows->block) {
             int64_t left = rows->rows - row;
             RowRange range = {row, left < rows->block ? left : rows->block};
-            for (int64_t i = 0; i < count; i++) run_strip(rows, range, first + i, strips[i]);
+            for (int64_t i = 0; i < count; i++) run_strip(rows, range, &codes[i]);
         }
     }
     scratch_give(scratch);
@@ -298,32 +352,42 @@ bool matrix_suits_repacked(const MatrixProduct *product) {
            product->b.row_stride == 1;
 }
 
-// From how many rows on panels pay: earlier for strips whose groups have two sums, of which
-// registers hold few, and never for those whose codes are bytes.
-static int64_t panel_rows(const RepackedForm *form) {
-    if (form->codes == CODES_8) return INT64_MAX;
+// From how many rows on panels pay. Pairs: earlier for strips whose groups have two sums, of which
+// registers hold few, and never for those whose codes are bytes, or where there are dot products of
+// bytes for fast ones.
+static int64_t panel_rows(const RowsProduct *rows, const RepackedForm *form) {
+    if (panel_simd(form->scales)->codes == CODES_TILE) return TILE_TOKENS / 2;
+    bool fast = rows->product->fast && repacked_simd()->has_byte_products;
+    if (form->codes == CODES_8 || fast) return INT64_MAX;
     return form->scales == SCALE_HALVES || form->scales == SCALE_HALVES_MINIMUM ? 24 : 64;
+}
+
+static void choose_panels(RowsProduct *rows, const RepackedForm *form) {
+    const PanelSimd *panels = panel_simd(form->scales);
+    const RepackedForm panel = repacked_panel_form(form, panels->codes);
+    const bool tiles = panels->codes == CODES_TILE;
+    rows->panel_kernel = panels->product[rows->form][form->scales];
+    rows->widen = panels->widen[rows->product->b.dtype];
+    rows->panel_bytes = repacked_strip_bytes(&panel, rows->product->b.rows);
+    rows->at_once = tiles ? TILE_TOKENS : 1;
+    if (tiles) rows->block = rows->rows > TILE_TOKENS ? ROWS_OF_TILES : TILE_TOKENS;
+    if (!tiles) rows->form |= ACTIVATIONS_PAIRS;
+    ASSERT(rows->panel_kernel && rows->widen);
+    int64_t most = (int64_t)(PANELS_BYTES / rows->panel_bytes);
+    if (most < STRIPS_MANY) rows->together = most > 0 ? most : 1;
 }
 
 // How strips are multiplied; rows->rows and rows->groups are known.
 static void choose_kernel(RowsProduct *rows) {
-    const RepackedSimd *simd = repacked_simd();
     const DType dtype = rows->product->b.dtype;
     const RepackedForm *form = repacked_form(dtype);
-    const int64_t columns = rows->product->b.rows;
-    const bool fast = rows->product->fast;
-    rows->form = fast ? ACTIVATIONS_8 : ACTIVATIONS_16;
-    rows->kernel = simd->product[rows->form][dtype];
-    rows->strip_bytes = repacked_strip_bytes(form, columns);
+    rows->form = rows->product->fast ? ACTIVATIONS_8 : ACTIVATIONS_16;
+    rows->kernel = repacked_simd()->product[rows->form][dtype];
+    rows->strip_bytes = repacked_strip_bytes(form, rows->product->b.rows);
     rows->together = STRIPS_MANY;
-    if (rows->rows < panel_rows(form) || (fast && simd->has_byte_products)) return;
-    const RepackedForm panel = repacked_panel_form(form);
-    rows->form |= ACTIVATIONS_PAIRS;
-    rows->kernel = simd->panel_product[form->scales];
-    rows->widen = simd->widen[dtype];
-    rows->panel_bytes = repacked_strip_bytes(&panel, columns);
-    int64_t most = (int64_t)(PANELS_BYTES / rows->panel_bytes);
-    if (most < STRIPS_MANY) rows->together = most > 0 ? most : 1;
+    rows->block = rows->rows < ROWS_MANY ? rows->rows : ROWS_MANY;
+    if (rows->rows >= panel_rows(rows, form)) choose_panels(rows, form);
+    ASSERT(rows->block <= ROWS_OF_TILES && rows->together <= STRIPS_MANY);
 }
 
 void matrix_product_repacked(const MatrixProduct *product) {
@@ -339,9 +403,9 @@ void matrix_product_repacked(const MatrixProduct *product) {
         if (aligned && product->b.column_stride == product->b.rows)
             rows.first_strip = row / STRIP_ROWS;
     }
-    rows.block = rows.rows < ROWS_MANY ? rows.rows : ROWS_MANY;
     int64_t whole = (rows.rows + rows.block - 1) / rows.block * rows.block;
-    rows.activations = memory_allocate((size_t)(whole * rows.groups) * sizeof *rows.activations);
+    rows.activations =
+        memory_allocate_zeroed((size_t)(whole * rows.groups), sizeof *rows.activations);
     rows.finite = memory_allocate((size_t)rows.rows);
     cpu_parallel(rows.rows, PIECE_PRODUCTS / (product->a.columns + 1) + 1, round_rows, &rows);
     int64_t strips = (product->b.columns + STRIP_ROWS - 1) / STRIP_ROWS;

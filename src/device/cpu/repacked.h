@@ -7,9 +7,11 @@
 // lines of 4 bits. High bits of 3-, 5- and 6-bit codes stand in lines before the others. Codes are
 // unsigned: the weight is scale * (code - zero), or scale * code + minimum.
 //
-// Many rows of activations go by panels: copies of a few strips in a processor's cache, in which
-// codes less their zero have 16 bits. A line holds two weights of every row: 4q and 4q + 2, the
-// next 4q + 1 and 4q + 3. The sums are the same integers, and so are the results.
+// Many rows of activations go by panels: copies of a few strips in a processor's cache that hold
+// codes less their zero. With 16 bits a line holds two weights of every row: 4q and 4q + 2, the
+// next 4q + 1 and 4q + 3. Where there are instructions for small matrices of bytes (simd/tiles.h),
+// they have 8 bits, and lines are those of 8-bit codes. The sums are the same integers, and so are
+// the results.
 //
 // Activations are rounded to 16 bits per group of 32, in units of a power of two: the largest of
 // the group is 16256 to 32639 of them; numbers of few digits lose nothing. Fast products round to 8
@@ -26,8 +28,10 @@ enum {
     SUPERBLOCK_WEIGHTS = 256,
     QUADS = GROUP_WEIGHTS / 4,
     LINE_BYTES = 64,
-    REPACKED_TOKENS_MAX = 12, // rows of activations that one pass over a strip serves
-    PANEL_LINES = 16,         // of a group
+    REPACKED_TOKENS_MAX = 16, // rows of activations that one pass over a strip serves
+    TILE_TOKENS = 16,         // and that a product of tiles always takes
+    PAIR_LINES = 16,          // of a group of a panel
+    TILE_LINES = 8,
     ACTIVATION_UNITS = 1 << 14,
     FAST_UNITS = 127,
 };
@@ -48,7 +52,8 @@ typedef enum CodeForm {
     CODES_5,
     CODES_6,
     CODES_8,
-    CODES_16, // of a panel
+    CODES_PAIRS, // of a panel: 16 bits
+    CODES_TILE,  // 8 bits
 } CodeForm;
 typedef enum ScaleForm {
     SCALE_ZERO,       // float16 scale a row; group: [16 scales][codes]
@@ -80,13 +85,17 @@ static inline int repacked_group_bytes(const RepackedForm *form) {
     return form->scale_bytes + form->lines * LINE_BYTES;
 }
 
+static inline bool is_panel(CodeForm codes) {
+    return codes >= CODES_PAIRS;
+}
+
 // A panel's header and scales are those of its strip, filled up to lines.
-static inline RepackedForm repacked_panel_form(const RepackedForm *form) {
-    return (RepackedForm){.codes = CODES_16,
+static inline RepackedForm repacked_panel_form(const RepackedForm *form, CodeForm codes) {
+    return (RepackedForm){.codes = codes,
                           .scales = form->scales,
                           .header_bytes = form->header_bytes ? LINE_BYTES : 0,
                           .scale_bytes = form->scale_bytes ? LINE_BYTES : 0,
-                          .lines = PANEL_LINES};
+                          .lines = codes == CODES_TILE ? TILE_LINES : PAIR_LINES};
 }
 
 // A group of 32 activations as the kernels read it. The digits of four activations take 8 bytes; in
@@ -125,15 +134,22 @@ typedef enum ActivationForm {
 typedef struct RepackedSimd {
     // NULL: no interleaved layout. Of ACTIVATIONS_16 and ACTIVATIONS_8.
     void (*product[2][DTYPE_COUNT])(const StripProduct *product);
-    void (*widen[DTYPE_COUNT])(const char *strip, int64_t groups, char *panel);
-    void (*panel_product[SCALE_FORMS])(const StripProduct *product);
-    bool has_byte_products; // with which fast products do better than with panels
+    bool has_byte_products; // with which fast products do better than with panels of pairs
     // False, and *out undefined, when a number is above ACTIVATION_MOST or not a number.
     bool (*round[ACTIVATION_FORMS])(const float *numbers, int64_t groups, ActivationRow out);
 } RepackedSimd;
 extern const RepackedSimd repacked_simd_base, repacked_simd_avx2, repacked_simd_avxvnni,
     repacked_simd_avx512vnni;
 const RepackedSimd *repacked_simd(void);
+
+typedef struct PanelSimd {
+    CodeForm codes; // by tiles, products read the rows of all TILE_TOKENS, and the strips' digits
+    void (*widen[DTYPE_COUNT])(const char *strip, int64_t groups, char *panel);
+    void (*product[2][SCALE_FORMS])(const StripProduct *product); // NULL: of halves by tiles
+} PanelSimd;
+extern const PanelSimd panel_simd_base, panel_simd_avx2, panel_simd_avxvnni, panel_simd_avx512vnni,
+    panel_simd_amx;
+const PanelSimd *panel_simd(ScaleForm scales);
 
 // DeviceBackend.weight_loaded.
 void cpu_weight_loaded(const TensorView *weight);

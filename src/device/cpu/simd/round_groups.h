@@ -17,16 +17,11 @@ SIMD_INLINE void pairs_store(const int16_t *integers, int8_t *digits) {
 }
 
 #if defined(TL_ISA_avx512vnni) || defined(TL_ISA_avxvnni)
-// a = 256 * high + low, both signed bytes; four of the high ones, then four of the low ones.
+// a = 256 * high + low, both signed bytes: the high ones, then the low ones.
 SIMD_INLINE void digits_store(const int16_t *integers, int8_t *digits) {
-    int8_t high[GROUP_WEIGHTS], low[GROUP_WEIGHTS];
     for (int i = 0; i < GROUP_WEIGHTS; i++) {
-        low[i] = (int8_t)integers[i];
-        high[i] = (int8_t)((integers[i] + 128) >> 8);
-    }
-    for (int q = 0; q < QUADS; q++) {
-        memcpy(digits + 8 * q, high + 4 * q, 4);
-        memcpy(digits + 8 * q + 4, low + 4 * q, 4);
+        digits[i] = (int8_t)((integers[i] + 128) >> 8);
+        digits[GROUP_WEIGHTS + i] = (int8_t)integers[i];
     }
 }
 
