@@ -136,15 +136,11 @@ static bool spans_join(Splitting splitting, const Stretch *before, const Stretch
 
 // Appends the words that a word is cut into.
 static Status cut_spans(const TextStep *step, TextWord word, const Stretches *spans, Words *out) {
-    bool joined = false; // the last word may still grow
     for (size_t i = 0; i < spans->count; i++) {
         TRY(tokenizer_go_on(i));
         const Stretch *span = &spans->items[i];
         if (span->match && step->option == SPLIT_REMOVED) continue;
-        joined = i > 0 && !joined && spans_join((Splitting)step->option, span - 1, span);
-        if (step->option == SPLIT_CONTIGUOUS)
-            joined = i > 0 && spans_join(SPLIT_CONTIGUOUS, span - 1, span);
-        if (joined) out->ends.count--;
+        if (i > 0 && spans_join((Splitting)step->option, span - 1, span)) out->ends.count--;
         text_append(&out->text, word.bytes + span->begin, span->end - span->begin);
         words_end(out);
     }
