@@ -37,6 +37,7 @@ ALLOWED = {
     "eval/call_op.c": ("known", "names and ids of parameters in the catalog"),
     "eval/operators.c": ("found", "rows of operators in the catalog"),
     "device/cpu/cpu.c": ("decided", "what the processor can do"),
+    "device/cpu/repacked.c": ("decided", "what the processor can do"),
     # the processors
     "device/cpu/threads.c": ("decided inside pool", "one set of workers; inside: of a thread"),
     "device/cpu/scratch.c": ("kept kept_key kept_key_once", "of a thread"),
