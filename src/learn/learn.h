@@ -79,7 +79,7 @@ typedef struct LearnRun {
     struct ShardedSet *sharded; // SHARES_PARAMETERS: those that are in parts
     LearnStep *together;        // the step that ranks make together while it is applied; NULL: none
     List *noted, *notes;        // by each_piece (learn_each.c); NULL: none
-    bool in_piece;              // the body runs for one
+    bool in_part;               // the body and the objective run for a step
     bool shuffle, silent;
     Value save_path, resume_path, watch_path; // ABSENT where not given
     int64_t save_every;                       // epochs; 0: only at the end
@@ -148,6 +148,7 @@ typedef struct Learning {
     LearnRun *running; // the innermost
     bool bar_is_shown; // on the terminal
     bool muted;        // the output of print is dropped
+    bool replays;      // checkpoint(f) computes f again: what follows it did so before
     VECTOR(Unreached) unreached;
     LearnSearch search;
     char *needs; // what the program was foretold to need, until it is shown; NULL: nothing was
@@ -177,6 +178,8 @@ void learn_forget_notes(LearnRun *run);
 uint64_t learn_sign_piece(LearnRun *run, size_t before) MUST_USE;
 // After the step: calls what pieces with this number have noted, on every rank.
 Status learn_follow(const LearnStep *step, uint64_t sign) MUST_USE;
+// The same of a step that is not made of pieces; no signal comes between its calls.
+Status learn_follow_alone(LearnRun *run) MUST_USE;
 
 // learn_settings.c: whether the block moves a parameter that its objective reaches.
 bool learn_trains(const LearnRun *run, const Tensor *parameter);

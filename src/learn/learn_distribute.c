@@ -384,9 +384,7 @@ static Value go_through(LearnStep *step, int64_t piece, bool sends) {
     run->gathered = (Gathered){0};
     const TapeArrival arrival = {take_arrival, step};
     if (sends) tape_set_arrival(&arrival);
-    run->in_piece = true;
     Value value = learn_run_part(run, rows, (double)rows / (double)step->rows, false);
-    run->in_piece = false;
     tape_set_arrival(NULL);
     return value;
 }

@@ -1,7 +1,8 @@
 // What a body follows besides its parameters, such as running statistics: each_piece(values, f)
-// calls f with the values. Where ranks make steps together it does so after the step, on every
-// rank, with the values of all pieces in their order: what comes of it does not depend on how many
-// ranks there are.
+// calls f with the values. Where steps are made of an objective it does so after the step, so that
+// one that is interrupted leaves nothing behind; where ranks make them together on every rank, with
+// the values of all pieces in their order: what comes of it does not depend on how many ranks there
+// are.
 #include "eval/invoke.h"
 #include "learn/learn_distribute.h"
 #include "ranks/ranks.h"
@@ -61,11 +62,12 @@ static Status check_note(const List *noted, const List *note) {
 
 Value learn_each_piece(Interp *interp, Value values, Value function) {
     LearnRun *run = learn_running();
+    if (learn_state()->replays || (run && run->searching)) return value_none();
     Value note = note_of(values, function);
     if (failed(note)) return note;
-    if (run && run->in_piece && !run->searching) {
+    if (run && run->in_part) {
         if (!run->noted) run->noted = value_list(0).as.list;
-        Status status = check_note(run->noted, note.as.list);
+        Status status = run->pieces > 0 ? check_note(run->noted, note.as.list) : STATUS_OK;
         if (status == STATUS_OK) list_push(run->noted, value_retain(note));
         value_release(note);
         return status == STATUS_OK ? value_none() : value_fail();
@@ -75,6 +77,24 @@ Value learn_each_piece(Interp *interp, Value values, Value function) {
     if (failed(value)) return value;
     value_release(value);
     return value_none();
+}
+
+Status learn_follow_alone(LearnRun *run) {
+    bool held = runtime_hold_signals(runtime_current, true);
+    int came = runtime_take_interrupts(runtime_current, INTERRUPT_SIGNAL);
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < learn_count_noted(run) && status == STATUS_OK; i++) {
+        const List *note = run->noted->items[i].as.list;
+        Value value = call_with(run->frame->interp, note, note->items + 1);
+        if (failed(value))
+            status = error_current()->code;
+        else
+            value_release(value);
+    }
+    learn_drop_noted(run);
+    runtime_hold_signals(runtime_current, held);
+    if (came) runtime_interrupt(runtime_current, came);
+    return status;
 }
 
 // --- pieces

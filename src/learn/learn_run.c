@@ -104,7 +104,9 @@ static Value eval_objective(LearnRun *run) {
 
 Value learn_run_part(LearnRun *run, int64_t rows, double share, bool last) {
     TapeMark mark = tape_mark();
+    run->in_part = true;
     Value loss = eval_objective(run);
+    run->in_part = false;
     if (failed(loss)) return loss;
     Status status = learn_gather(run, loss, rows, share);
     if (status == STATUS_OK && last) status = learn_apply(run);
@@ -179,6 +181,7 @@ static bool take_interrupt(LearnRun *run, Value value) {
     run->frame->control = CONTROL_NONE;
     run->interrupted = true;
     learn_drop_gathered(run);
+    learn_drop_noted(run);
     return true;
 }
 

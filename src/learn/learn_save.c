@@ -33,7 +33,7 @@ static const struct {
     { #field, offsetof(LearnRun, field) }
       NUMBER(loss_sum),    NUMBER(norm_sum),   NUMBER(weight),       NUMBER(first_loss),
       NUMBER(last_loss),   NUMBER(best),       NUMBER(judged),       NUMBER(base_rate),
-      NUMBER(norm_weight), NUMBER(loss_scale), NUMBER(scaled_steps),
+      NUMBER(norm_weight), NUMBER(loss_scale), NUMBER(scaled_steps), NUMBER(rate),
 #undef NUMBER
 };
 enum {

@@ -199,13 +199,18 @@ static Status check_restored(LearnRun *run) {
     return fail_help("parameters go by the variables that hold them, such as net.w");
 }
 
+// What ranks make together has been followed before.
+static Status follow(LearnRun *run) {
+    return run->pieces > 0 ? STATUS_OK : learn_follow_alone(run);
+}
+
 Status learn_apply(LearnRun *run) {
     ASSERT(run->gathered.rows > 0); // learn_gather came before
     double norm, loss = run->gathered.loss / run->gathered.rows;
     TRY(clip(run, &norm));
     if (!isfinite(norm) && run->loss_scale > 1) {
         skip_step(run);
-        return STATUS_OK;
+        return follow(run);
     }
     if (!isfinite(norm)) return fail_diverged(run, true, norm);
     size_t known = run->trained.count;
@@ -222,6 +227,7 @@ Status learn_apply(LearnRun *run) {
     TRY(status);
     note_scale(run);
     note_step(run, norm);
+    TRY(follow(run));
     if (!run->scheduler || !run->per_step) return STATUS_OK;
     scheduler_note(run->scheduler, loss);
     return learn_set_rate(run);

@@ -1,6 +1,7 @@
 // checkpoint(f): what f computes on the way is not kept for backward but computed again.
 #include "eval/code.h"
 #include "eval/invoke.h"
+#include "learn/learn.h"
 #include "library/callable.h"
 #include "tensor/gradient/replay.h"
 #include "tensor/gradient/tape.h"
@@ -71,7 +72,10 @@ static Status run_again(void *data, Tensor **results, int count) {
     RandomTraining training = random_set_training(replay->training);
     DType precision = precision_set(replay->precision);
     random_return(replay->stream);
+    bool replays = learn_state()->replays;
+    learn_state()->replays = true;
     Value value = interp_call(interp_running(), replay->function, replay->arguments, replay->count);
+    learn_state()->replays = replays;
     random_return(now);
     (void)precision_set(precision);
     (void)random_set_training(training);
