@@ -144,7 +144,9 @@ void report_member(Checker *checker, const Program *program, const Word *import,
 Binding *struct_resolve(Checker *checker, Node *module, const Word *name);
 
 // expressions.c
-void check_expression(Checker *checker, Node *node);    // NULL is allowed
+void check_expression(Checker *checker, Node *node); // whose value is used; NULL is allowed
+// The same where it depends on what is around whether the value is used.
+void check_node(Checker *checker, Node *node);
 void check_receiver(Checker *checker, Node *node);      // what stands before a `.`: imports too
 void check_pattern(Checker *checker, Pattern *pattern); // declares what it binds
 

@@ -91,8 +91,7 @@ static void check_body(Checker *checker, FunctionNode *function, Place place) {
     scope_push(checker, &scope);
     check_parameters(checker, function);
     if (has_result(function)) define_results(function->body);
-    check_expression(checker, function->body);
-    if (place == PLACE_FUNCTION) query_use_value(function->body);
+    (place == PLACE_FUNCTION ? check_expression : check_node)(checker, function->body);
     scope_pop(checker);
     frame_leave(checker, &state);
 }

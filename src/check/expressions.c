@@ -80,19 +80,19 @@ static void check_match(Checker *checker, Node *node) {
         arm->first_slot = checker->slot_next;
         check_pattern(checker, arm->pattern);
         check_expression(checker, arm->guard);
-        check_expression(checker, arm->body);
+        check_node(checker, arm->body);
         arm->slot_count = scope_pop(checker);
     }
 }
 
 static void check_try(Checker *checker, Node *node) {
     ASSERT(node->kind == NODE_TRY);
-    check_expression(checker, node->as.attempt.body);
+    check_node(checker, node->as.attempt.body);
     Scope scope = {0};
     scope_push(checker, &scope);
     if (node->as.attempt.name.text)
         node->as.attempt.binding = scope_declare(checker, &node->as.attempt.name, NULL);
-    check_expression(checker, node->as.attempt.handler);
+    check_node(checker, node->as.attempt.handler);
     scope_pop(checker);
 }
 
@@ -125,9 +125,9 @@ static void check_field(Checker *checker, Node *node) {
 static void check_branch(Checker *checker, Node *node) {
     for (; node && node->kind == NODE_IF; node = node->as.branch.else_branch) {
         check_expression(checker, node->as.branch.condition);
-        check_expression(checker, node->as.branch.then_branch);
+        check_node(checker, node->as.branch.then_branch);
     }
-    check_expression(checker, node);
+    check_node(checker, node);
 }
 
 // (alice, bob) in Parent: names that facts have mentioned stand for themselves.
@@ -164,7 +164,7 @@ void check_receiver(Checker *checker, Node *node) {
         check_expression(checker, node);
 }
 
-void check_expression(Checker *checker, Node *node) {
+void check_node(Checker *checker, Node *node) {
     if (!node) return;
     switch (node->kind) {
     case NODE_INT:
@@ -213,4 +213,9 @@ void check_expression(Checker *checker, Node *node) {
     case NODE_ASK: check_expression(checker, node->as.ask.value); break;
     default: check_statement(checker, node); break;
     }
+}
+
+void check_expression(Checker *checker, Node *node) {
+    check_node(checker, node);
+    query_use_value(node);
 }

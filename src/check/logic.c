@@ -429,7 +429,7 @@ void check_query(Checker *checker, Node *node, bool statement) {
 
 void check_ask(Checker *checker, Node *node) {
     node->as.ask.statement = true;
-    check_expression(checker, node);
+    check_expression(checker, node->as.ask.value);
 }
 
 void query_use_value(Node *node) {

@@ -83,7 +83,6 @@ static void check_let(Checker *checker, Node *node) {
     Pattern *pattern = node->as.let.pattern;
     check_type(checker, node->as.let.type, NULL);
     check_expression(checker, node->as.let.value);
-    query_use_value(node->as.let.value);
     if (pattern->kind == PATTERN_BIND) {
         warn_replaced(checker, pattern, node);
         pattern->binding = scope_declare(checker, &pattern->name, node);
@@ -185,7 +184,7 @@ void check_for(Checker *checker, Node *node) {
     check_expression(checker, node->as.for_loop.condition);
     bool loop = node->kind == NODE_FOR; // `break` has no meaning within a comprehension
     checker->loop_depth += loop;
-    check_expression(checker, node->as.for_loop.body);
+    (loop ? check_node : check_expression)(checker, node->as.for_loop.body);
     ASSERT(checker->loop_depth >= loop);
     checker->loop_depth -= loop;
     node->as.for_loop.slot_count = scope_pop(checker);
@@ -194,7 +193,7 @@ void check_for(Checker *checker, Node *node) {
 static void check_loop(Checker *checker, Node *node) {
     check_expression(checker, node->as.loop.condition);
     checker->loop_depth++;
-    check_expression(checker, node->as.loop.body);
+    check_node(checker, node->as.loop.body);
     ASSERT(checker->loop_depth > 0);
     checker->loop_depth--;
 }
@@ -209,7 +208,6 @@ static void check_return(Checker *checker, Node *node) {
     if (checker->place == PLACE_TOP)
         report(checker, STATUS_SYNTAX, node->span, NULL, "`return` stands outside a function");
     check_expression(checker, node->as.returned.value);
-    query_use_value(node->as.returned.value);
 }
 
 // `with NAME {`: the name is one of the language's words or a value that has a scope.
@@ -255,7 +253,7 @@ void check_statement(Checker *checker, Node *node) {
         else if (node->as.expression.value->kind == NODE_ASK)
             check_ask(checker, node->as.expression.value);
         else if (!check_fact(checker, node))
-            check_expression(checker, node->as.expression.value);
+            check_node(checker, node->as.expression.value);
         break;
     case NODE_FACT: check_weighted_fact(checker, node); break;
     case NODE_DRAWN: check_drawn(checker, node); break;
@@ -286,6 +284,6 @@ void check_statement(Checker *checker, Node *node) {
     case NODE_IMPL:
     case NODE_TEST:
     case NODE_MAIN: break; // check_top's
-    default: check_expression(checker, node); break;
+    default: check_node(checker, node); break;
     }
 }
