@@ -47,7 +47,7 @@ static void each_index_name(const Node *index, NameVisit *visit, void *context) 
     ASSERT(index->kind == NODE_INDEX);
     for (size_t i = 0; i < index->as.index.count; i++) {
         Node *place = index->as.index.subscripts[i].index;
-        if (!logic_is_place(checker, index->as.index.object, place))
+        if (!logic_is_place(checker, index->as.index.object, place, i))
             each_name(place, visit, context);
     }
 }

@@ -97,10 +97,11 @@ static void check_try(Checker *checker, Node *node) {
 }
 
 // Indexes of an equation are marked by now: what is left without a meaning may be a constant.
-static bool is_place(Checker *checker, const Node *object, const Node *place) {
-    if (logic_is_place(checker, object, place)) return true;
+static bool is_place(Checker *checker, const Node *object, const Node *place, size_t dimension) {
+    if (logic_is_place(checker, object, place, dimension)) return true;
     return place && place->kind == NODE_NAME && !name_candidates(checker, &place->as.name.word) &&
-           logic_is_constant(checker, &place->as.name.word);
+           (logic_is_constant(checker, &place->as.name.word) ||
+            logic_takes_any_name(checker, object));
 }
 
 static void check_index(Checker *checker, Node *node) {
@@ -108,7 +109,7 @@ static void check_index(Checker *checker, Node *node) {
     check_expression(checker, node->as.index.object);
     for (size_t i = 0; i < node->as.index.count; i++) {
         const Subscript *subscript = &node->as.index.subscripts[i];
-        if (is_place(checker, node->as.index.object, subscript->index))
+        if (is_place(checker, node->as.index.object, subscript->index, i))
             node_make_string(subscript->index);
         check_expression(checker, subscript->index);
         check_expression(checker, subscript->start);
@@ -141,7 +142,7 @@ static void take_members(Checker *checker, const Node *node) {
         count = left->as.list.count;
     }
     for (size_t i = 0; i < count; i++)
-        if (logic_is_place(checker, node->as.binary.right, items[i])) node_make_string(items[i]);
+        if (logic_is_place(checker, node->as.binary.right, items[i], i)) node_make_string(items[i]);
 }
 
 // Operators chain to the left, as deep as the text is long: walked down in a loop.

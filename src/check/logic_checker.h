@@ -24,9 +24,10 @@ void check_relation(Checker *checker, Node *node);
 // A name that nothing else has and that an entity type declares becomes the text it stands for.
 bool logic_take_member(Checker *checker, Node *node);
 
-// Whether what stands in the brackets behind `object` is the name of an entity: declared, or in a
-// relation's brackets any that a fact has mentioned.
-bool logic_is_place(Checker *checker, const Node *object, const Node *place);
+// Whether what stands in the brackets behind `object`, at this dimension, is the name of an entity:
+// declared, of the embedding that it is, or in brackets of a relation or of an embedding of a type
+// any that a fact has mentioned.
+bool logic_is_place(Checker *checker, const Node *object, const Node *place, size_t dimension);
 bool logic_names_relation(Checker *checker, const Node *node);
 
 // logic.c

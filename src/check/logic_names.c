@@ -50,13 +50,47 @@ bool logic_names_relation(Checker *checker, const Node *node) {
     return binding && binding->kind == BINDING_RELATION;
 }
 
-bool logic_is_place(Checker *checker, const Node *object, const Node *place) {
+// What an embedding is of: `auto` or the names that it was declared with as texts, or its type.
+static const Node *embedding_entities(Checker *checker, const Node *object) {
+    const Binding *binding =
+        object->kind == NODE_NAME ? name_resolve(checker, &object->as.name.word) : NULL;
+    const Node *declaration = binding ? binding->declaration : NULL;
+    const Node *call =
+        declaration && declaration->kind == NODE_LET ? declaration->as.let.value : NULL;
+    bool table = call && call->kind == NODE_CALL && call->as.call.callee->kind == NODE_NAME &&
+                 strcmp(call->as.call.callee->as.name.word.text, "embedding_table") == 0;
+    if (!table) return NULL;
+    for (size_t i = 0; i < call->as.call.count; i++)
+        if (call->as.call.arguments[i].name.text &&
+            strcmp(call->as.call.arguments[i].name.text, "entities") == 0)
+            return call->as.call.arguments[i].value;
+    return NULL;
+}
+
+// Its own names, or those of an entity type that facts have mentioned.
+static bool embedding_has(Checker *checker, const Node *object, const Word *word) {
+    const Node *names = embedding_entities(checker, object);
+    if (!names || names->kind == NODE_STRING) return false;
+    if (names->kind != NODE_LIST) return logic_is_constant(checker, word);
+    for (size_t i = 0; i < names->as.list.count; i++)
+        if (strcmp(names->as.list.items[i]->as.string.bytes, word->text) == 0) return true;
+    return false;
+}
+
+bool logic_takes_any_name(Checker *checker, const Node *object) {
+    const Node *entities = embedding_entities(checker, object);
+    return entities && entities->kind == NODE_STRING &&
+           strcmp(entities->as.string.bytes, "auto") == 0;
+}
+
+bool logic_is_place(Checker *checker, const Node *object, const Node *place, size_t dimension) {
     if (!place || place->kind != NODE_NAME) return false;
     const Word *word = &place->as.name.word;
     if (logic_names_relation(checker, place))
         return true; // R[Parent], of an embedding of relations
     if (name_candidates(checker, word)) return false;
     if (logic_is_member(checker, word)) return true;
+    if (dimension == 0 && embedding_has(checker, object, word)) return true;
     return logic_names_relation(checker, object) && logic_is_constant(checker, word);
 }
 

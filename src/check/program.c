@@ -198,7 +198,7 @@ void check_program_equation(Checker *checker, Node *node) {
     for (size_t i = 0; target->kind == NODE_INDEX && i < target->as.index.count; i++) {
         const Node *index = target->as.index.subscripts[i].index;
         bool place = !index || index->kind == NODE_INT || index->kind == NODE_NONE ||
-                     logic_is_place(checker, target->as.index.object, index);
+                     logic_is_place(checker, target->as.index.object, index, i);
         if (!place) continue;
         report(checker, STATUS_SYNTAX, target->as.index.subscripts[i].span, NULL,
                "an equation of a program gives a whole tensor: its left side has only indexes");
