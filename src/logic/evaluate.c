@@ -181,10 +181,37 @@ static Status aggregate_run(Group *group, RuleWork *work, Collector *collector) 
 
 // --- rounds
 
-static Collector *collector_of(Group *group, const Relation *relation) {
+static Collector *collector_of(const Group *group, const Relation *relation) {
     for (size_t i = 0; i < group->relations.count; i++)
         if (group->relations.items[i] == relation) return &group->collectors[i];
     return NULL;
+}
+
+// A value that improves in round n rests on n rows. Where there are fewer, one of them rests on
+// itself with a worse value, and so it goes on. Sums of floats may take some rounds to settle.
+static Status values_have_ends(const Group *group) {
+    enum { SETTLING = 64 };
+    if (group->round <= SETTLING) return STATUS_OK;
+    size_t rows = SETTLING;
+    const RelationList *relations = &group->store->relations;
+    for (size_t i = 0; i < relations->count; i++)
+        if (is_along(group, relations->items[i]) && relations->items[i]->derived)
+            rows += table_live(relations->items[i]->derived);
+    if (group->round <= rows) return STATUS_OK;
+    for (uint32_t i = 0; i < group->work_count; i++) {
+        const Rule *rule = group->works[i].rule;
+        const Collector *collector = collector_of(group, rule->relation);
+        ASSERT(collector != NULL);
+        if (!collector->columns || !collector->changed || group->works[i].variant_count == 1)
+            continue;
+        fail(STATUS_VALUE, "the best values of %s have no end: every round improves them",
+             rule->relation->name);
+        Status status = fail_help("a cycle improves them each time it is gone through, as one of "
+                                  "negative length does with shortest ways");
+        error_place(rule->span);
+        return status;
+    }
+    return STATUS_OK;
 }
 
 static Status round_run(Group *group) {
@@ -201,6 +228,7 @@ static Status round_run(Group *group) {
         collector_end_round(&group->collectors[i]);
         VECTOR_PUSH(&group->relations.items[i]->rounds, group->collectors[i].table->count);
     }
+    TRY(values_have_ends(group));
     return group->store->host.interrupted(group->store->host.context);
 }
 
