@@ -76,6 +76,13 @@ static void visit_value(const Visitor *visitor, Node *node) {
         for (size_t i = 0; i < node->as.call.count; i++)
             visit_value(visitor, node->as.call.arguments[i].value);
         break;
+    case NODE_METHOD_CALL:
+        visit_value(visitor, node->as.method.receiver);
+        for (size_t i = 0; i < node->as.method.count; i++)
+            visit_value(visitor, node->as.method.arguments[i].value);
+        break;
+    case NODE_CAST: visit_value(visitor, node->as.cast.value); break;
+    case NODE_IF: visit_value(visitor, node->as.branch.condition); break;
     default: break;
     }
 }
@@ -141,6 +148,65 @@ static void take_atoms(Checker *checker, Node *node) {
     node->as.index.object = object;
     node->as.index.subscripts = subscripts;
     node->as.index.count = count;
+}
+
+static Node *name_of(Checker *checker, Word word) {
+    Node *name = arena_allocate(checker->arena, sizeof *name);
+    *name = (Node){.kind = NODE_NAME, .span = word.span, .height = 1};
+    name->as.name.word = word;
+    return name;
+}
+
+// fn(x) { x as float16 }
+static Node *cast_function(Checker *checker, const Node *cast) {
+    ASSERT(cast->kind == NODE_CAST);
+    Word word = {.text = "x", .length = 1, .span = cast->span};
+    FunctionNode *function = arena_allocate(checker->arena, sizeof *function);
+    *function = (FunctionNode){.what = "an equation", .parameter_count = 1, .head = cast->span};
+    function->parameters = arena_allocate(checker->arena, sizeof *function->parameters);
+    function->parameters[0] = (Parameter){.name = word};
+    Node *body = function->body = arena_allocate(checker->arena, sizeof *body);
+    *body = *cast;
+    body->as.cast.value = name_of(checker, word);
+    Node *lambda = arena_allocate(checker->arena, sizeof *lambda);
+    *lambda = (Node){.kind = NODE_LAMBDA, .span = cast->span, .height = cast->height};
+    lambda->as.function = function;
+    return lambda;
+}
+
+static void make_call(Node *node, Node *callee, Argument *arguments, size_t count) {
+    ASSERT(node->kind == NODE_CAST || node->kind == NODE_METHOD_CALL);
+    *node = (Node){.kind = NODE_CALL, .span = node->span, .height = node->height};
+    node->as.call.callee = callee;
+    node->as.call.arguments = arguments;
+    node->as.call.count = count;
+}
+
+// X[i] as float16 and X[i].relu() are calls of functions, which go element by element.
+static bool take_calls(Checker *checker, Node *node) {
+    bool fits = true;
+    if (node->kind == NODE_CAST) {
+        Argument *argument = arena_allocate(checker->arena, sizeof *argument);
+        *argument = (Argument){.value = node->as.cast.value};
+        make_call(node, cast_function(checker, node), argument, 1);
+    } else if (node->kind == NODE_METHOD_CALL) {
+        size_t count = node->as.method.count + 1;
+        Argument *arguments = arena_allocate(checker->arena, count * sizeof *arguments);
+        arguments[0] = (Argument){.value = node->as.method.receiver};
+        for (size_t i = 1; i < count; i++) arguments[i] = node->as.method.arguments[i - 1];
+        make_call(node, name_of(checker, node->as.method.name), arguments, count);
+    } else if (node->kind == NODE_IF) {
+        report(checker, STATUS_SYNTAX, node->span,
+               &(ReportExtra){.help = "where(X[i] > 0, X[i], 0) chooses element by element"},
+               "an equation has no `if`");
+        return false;
+    }
+    if (node->kind == NODE_UNARY || node->kind == NODE_BINARY)
+        fits = take_calls(checker, node->as.binary.left);
+    if (node->kind == NODE_BINARY) fits &= take_calls(checker, node->as.binary.right);
+    for (size_t i = 0; node->kind == NODE_CALL && i < node->as.call.count; i++)
+        fits &= take_calls(checker, node->as.call.arguments[i].value);
+    return fits;
 }
 
 static Sides read_sides(Checker *checker, Node *node) {
@@ -289,9 +355,8 @@ static void mark_callee(Node *callee) {
 
 static Node *name_node(Checker *checker, const Node *like) {
     ASSERT(like->kind == NODE_NAME || like->kind == NODE_POSITION);
-    Node *node = arena_allocate(checker->arena, sizeof *node);
-    *node = (Node){.kind = NODE_NAME, .span = like->span, .height = 1};
-    node->as.name.word = like->as.name.word;
+    Node *node = name_of(checker, like->as.name.word);
+    node->span = like->span;
     return node;
 }
 
@@ -365,7 +430,7 @@ static void check_left(Checker *checker, const Node *target) {
 void check_equation(Checker *checker, Node *node) {
     ASSERT(node->kind == NODE_ASSIGN);
     Node *target = node->as.assign.target, *value = node->as.assign.value;
-    bool fits = sides_fit(checker, node);
+    bool fits = take_calls(checker, value) && sides_fit(checker, node);
     if (fits) mark_indexes(checker, node);
     if (fits) check_expression(checker, value);
     if (fits && target->kind == NODE_INDEX) check_left(checker, target);

@@ -552,9 +552,16 @@ static void plan_left(Planner *planner, const Node *target) {
     }
 }
 
-static bool has_call(const EquationNode *node) {
-    bool found = node->kind == EQUATION_CALL;
-    for (size_t i = 0; i < node->count; i++) found |= has_call(node->parts[i]);
+// A function that may work along an index: of the program, or a builtin that is not elementwise.
+static bool has_normaliser(const Equation *equation, const EquationNode *node) {
+    bool found = false;
+    if (node->kind == EQUATION_CALL) {
+        const Node *callee = equation->values.items[node->number];
+        const Binding *binding = callee->kind == NODE_NAME ? callee->as.name.binding : NULL;
+        found = !binding || binding->kind != BINDING_BUILTIN ||
+                strcmp(binding->builtin->section, "Elementwise") != 0;
+    }
+    for (size_t i = 0; i < node->count; i++) found |= has_normaliser(equation, node->parts[i]);
     return found;
 }
 
@@ -577,7 +584,7 @@ Equation *equation_plan(Checker *checker, const Node *node) {
         if (missing >> i & 1)
             plan_fail(&planner, equation->names[i].span, NULL,
                       "the right side has no value for each place of this index");
-    if (equation->dotted >= 0 && !has_call(equation->value))
+    if (equation->dotted >= 0 && !has_normaliser(equation, equation->value))
         plan_fail(&planner, node->as.assign.target->span, "as in Y[i, j.] = softmax(X[i, j])",
                   "no function of the right side normalises along the dotted index");
     return planner.failed ? NULL : equation;

@@ -150,6 +150,7 @@ static void check_value(ClauseCheck *check, GoalNode *goal) {
     VECTOR_FREE(&names.callees);
     VECTOR_FREE(&names.bound);
     VECTOR_FREE(&names.variables);
+    function->what = check->kind == CLAUSE_RULE ? "a rule" : "a query";
 }
 
 // --- goals

@@ -99,6 +99,7 @@ static void add_name(Checker *checker, ProgramNode *program, const Node *stateme
 typedef struct Reads {
     Checker *checker;
     const ProgramNode *program;
+    const FunctionNode *function; // that the equation becomes
     VECTOR(int) parameters;
     VECTOR(const Node *) outside;
 } Reads;
@@ -111,12 +112,21 @@ static void note_parameter(void *context, Node *node) {
     if (own >= 0) VECTOR_PUSH(&reads->parameters, own);
 }
 
+// A parameter of a function within the equation.
+static bool is_inner(const Reads *reads, const Binding *binding) {
+    ASSERT(reads->function != NULL);
+    const FunctionNode *owner = binding->kind == BINDING_LOCAL ? binding->owner : NULL;
+    while (owner && owner != reads->function) owner = owner->outer;
+    return owner != NULL;
+}
+
 static void note_outside(void *context, Node *node) {
     Reads *reads = context;
     if (node->kind != NODE_NAME || find_name(reads->program, &node->as.name.word) >= 0) return;
     const Binding *binding = node->as.name.binding;
     bool value = binding && (binding_is_variable(binding) || binding->kind == BINDING_DIMENSION ||
                              binding->kind == BINDING_RELATION);
+    if (value && is_inner(reads, binding)) return;
     for (size_t i = 0; i < reads->outside.count; i++)
         value &= strcmp(reads->outside.items[i]->as.name.word.text, node->as.name.word.text) != 0;
     if (value) VECTOR_PUSH(&reads->outside, node);
@@ -185,6 +195,7 @@ static void add_equation(Checker *checker, ProgramNode *program, Node *statement
             program->names[equation->parameters[i]];
     }
     check_expression(checker, equation->function);
+    reads.function = equation->function->as.function;
     find_outside(&reads, statement);
     equation->inputs = inputs_lambda(checker, &reads, equation->span);
     check_expression(checker, equation->inputs);

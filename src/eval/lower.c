@@ -232,7 +232,9 @@ FunctionCode *lower_function(Lowering *lowering, const FunctionNode *node) {
     FunctionCode *code = lower_array(lowering, 1, sizeof *code);
     code->node = node;
     code->name = lower_word(lowering, &node->name);
-    code->title = code->name ? lower_text(lowering, "fn %s", code->name) : "a lambda";
+    code->title = code->name   ? lower_text(lowering, "fn %s", code->name)
+                  : node->what ? node->what
+                               : "a lambda";
     code->parameter_count = (int)node->parameter_count;
     code->slot_count = node->slot_count;
     code->room = node->slot_count > 0 ? (unsigned)node->slot_count : 1;

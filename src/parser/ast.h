@@ -169,6 +169,7 @@ typedef struct Parameter {
 
 typedef struct FunctionNode {
     Word name;             // text NULL for a lambda
+    const char *what;      // of a lambda that nobody wrote, for traces: "a rule"; else NULL
     Word *type_parameters; // fn name<T, U>(...)
     size_t type_count;
     Parameter *parameters;
