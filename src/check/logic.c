@@ -76,8 +76,28 @@ static void visit_name(Names *names, Node *node) {
         node_make_string(node);
 }
 
+// sum(N) in a body or within an expression would be the sum of the one value that N has there.
+static void check_aggregated(const ClauseCheck *check, const Node *call) {
+    const char *aggregate = aggregate_of(call);
+    const Node *value = aggregate ? call->as.call.arguments[0].value : NULL;
+    if (!value || value->kind != NODE_NAME) return;
+    const Binding *function = name_resolve(check->checker, &call->as.call.callee->as.name.word);
+    int variable = clause_variable(check->clause, &value->as.name.word);
+    bool builtin = !function || function->kind == BINDING_BUILTIN;
+    if (!builtin || variable < 0 || !variable_is_single(check->clause, variable)) return;
+    Text help = {0};
+    text_format(&help, "as in R(X, %s(N)) <- S(X, N); what is computed with it needs another rule",
+                aggregate);
+    ReportExtra extra = {.help = text_get(&help)};
+    report(check->checker, STATUS_TYPE, call->span, &extra,
+           "`%s` of `%s` is an aggregate, which stands alone as an argument of a rule's head",
+           aggregate, value->as.name.word.text);
+    text_free(&help);
+}
+
 static void visit_expression(void *context, Node *node) {
     Names *names = context;
+    check_aggregated(names->check, node);
     if (node->kind == NODE_CALL) VECTOR_PUSH(&names->callees, node->as.call.callee);
     if (node->kind == NODE_NAME && !is_callee(names, node) &&
         !is_bound(names, node->as.name.word.text))
@@ -130,6 +150,7 @@ static void goal_make_function(ClauseCheck *check, GoalNode *goal, const Names *
         goal->parameters[i] = names->variables.items[i];
         function->parameters[i].name = check->clause->variables.items[goal->parameters[i]];
     }
+    function->what = check->kind == CLAUSE_RULE ? "a rule" : "a query";
     function->body = goal->value;
     function->head = goal->span;
     goal->function = arena_allocate(arena, sizeof *goal->function);
@@ -150,7 +171,6 @@ static void check_value(ClauseCheck *check, GoalNode *goal) {
     VECTOR_FREE(&names.callees);
     VECTOR_FREE(&names.bound);
     VECTOR_FREE(&names.variables);
-    function->what = check->kind == CLAUSE_RULE ? "a rule" : "a query";
 }
 
 // --- goals

@@ -29,6 +29,7 @@ bool logic_take_member(Checker *checker, Node *node);
 // any that a fact has mentioned.
 bool logic_is_place(Checker *checker, const Node *object, const Node *place, size_t dimension);
 bool logic_names_relation(Checker *checker, const Node *node);
+bool logic_takes_any_name(Checker *checker, const Node *object); // an embedding of `auto`
 
 // logic.c
 void node_make_string(Node *node); // a NAME becomes the text that it is
@@ -57,6 +58,10 @@ typedef struct ClauseCheck {
 } ClauseCheck;
 // The number of the dimension that an argument names, or -1.
 int clause_place(const ClauseCheck *check, const Node *value);
+// count, sum, min, max or avg, of which this is a call with one argument; or NULL.
+const char *aggregate_of(const Node *node);
+// Whether a column says that the variable is one number, text or name, once atoms are checked.
+bool variable_is_single(const Clause *clause, int variable);
 // What the arguments of an atom mean; `head`: aggregates may stand in them.
 void check_atom(ClauseCheck *check, AtomNode *atom, bool head);
 // A name as an argument: a VARIABLE, CONSTANT, NAME or ANY; VALUE: a variable of the program.

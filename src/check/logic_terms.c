@@ -96,7 +96,7 @@ static void check_name(ClauseCheck *check, TermNode *term) {
 
 // --- expressions as arguments
 
-static const char *aggregate_of(const Node *node) {
+const char *aggregate_of(const Node *node) {
     static const char *const words[] = {"count", "sum", "min", "max", "avg"};
     if (node->kind != NODE_CALL || node->as.call.callee->kind != NODE_NAME ||
         node->as.call.count != 1)
@@ -168,6 +168,29 @@ static const Binding *type_of_column(const Binding *relation, size_t column, Col
     const TypeNode *type = declaration->as.relation.types[column];
     *kind = column_kind(type);
     return type ? type->binding : NULL;
+}
+
+// Whether an atom of the clause holds the variable where a column has a number, a text or a name.
+static bool atom_has_single(const AtomNode *atom, int variable) {
+    for (size_t i = 0; i < atom->count; i++) {
+        ColumnKind kind;
+        if (atom->terms[i].kind != TERM_NODE_VARIABLE || atom->terms[i].variable != variable)
+            continue;
+        type_of_column(atom->binding, i, &kind);
+        const Node *declaration = atom->binding->declaration;
+        bool set = declaration->kind == NODE_RELATION && declaration->as.relation.merges[i] &&
+                   strcmp(declaration->as.relation.merges[i], "union") == 0;
+        if (kind != COLUMN_ANY && kind != COLUMN_TUPLE && !set) return true;
+    }
+    return false;
+}
+
+bool variable_is_single(const Clause *clause, int variable) {
+    bool single = atom_has_single(&clause->atom, variable);
+    for (size_t i = 0; i < clause->goal_count; i++)
+        single |= clause->goals[i].kind == GOAL_NODE_ATOM &&
+                  atom_has_single(&clause->goals[i].atom, variable);
+    return single;
 }
 
 static const char *literal_kind(const Node *node) {
