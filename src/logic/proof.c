@@ -369,6 +369,10 @@ static Status rule_refute(Store *store, const Rule *rule, const Datum *values, T
 
 Status store_refute(Store *store, Relation *relation, const Datum *values, Text *out) {
     ASSERT(relation->rules.count == 0 || relation_is_derived(relation));
+    if (relation->equivalence) {
+        text_append_string(out, "  no facts and rules connect the two\n");
+        return STATUS_OK;
+    }
     if (!relation_is_derived(relation)) text_append_string(out, "  it is not among the facts\n");
     for (size_t i = 0; i < relation->rules.count; i++)
         TRY(rule_refute(store, relation->rules.items[i], values, out));

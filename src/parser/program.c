@@ -1,11 +1,12 @@
 // program Name over semiring { equations, rules, facts and settings }
 #include "parser/state.h"
 
-// `over topk(3)`
+// `over topk(3)`, `over sample 1000`
 static bool parse_semiring(Parser *parser, ProgramNode *program) {
     if (!parser_is_name(parser_peek(parser), "over")) return true;
     parser_next(parser);
     if (!parser_take_name(parser, "a semiring", &program->semiring)) return false;
+    if (parser_is(parser, TOKEN_INT)) return (program->argument = parse_primary(parser)) != NULL;
     if (!parser_is(parser, TOKEN_LEFT_PAREN)) return true;
     Context outer = parser_open_bracket(parser);
     program->argument = parse_expression(parser);
