@@ -193,6 +193,12 @@ Status page_open_standard(Interp *interp, const char *path, Value argument, Valu
     return status == STATUS_OK ? page_run(interp, page, argument, out) : status;
 }
 
+bool page_has(Value opened, const char *method) {
+    bool unclear = false;
+    return opened.kind == VALUE_STRUCT &&
+           (struct_find_method(opened.as.instance, method, &unclear) != NULL || unclear);
+}
+
 Status page_call(Interp *interp, Value opened, const char *method, Value argument, Tensor **out) {
     bool unclear = false;
     const FunctionCode *code = opened.kind == VALUE_STRUCT

@@ -52,6 +52,8 @@ static void read_fields(Network *network) {
     int boundary = struct_find_field(instance->type, "boundary", strlen("boundary"));
     if (boundary >= 0 && instance->fields[boundary].kind == VALUE_INT)
         network->boundary = instance->fields[boundary].as.integer;
+    network->encodes = page_has(opened, "forward") && !page_has(opened, "logits");
+    network->pools = page_has(opened, "pooled");
 }
 
 static Status open_page(Network *network, Value model) {
@@ -108,6 +110,14 @@ Value network_model(const Network *network) {
     return network->values[MODEL];
 }
 
+Status network_need_logits(const Network *network) {
+    if (!network->encodes) return STATUS_OK;
+    (void)fail(STATUS_VALUE, "%s is an encoder: it gives no logits, so that it says nothing",
+               model_path(file_of(network_model(network))));
+    return fail_help("embed(m, texts) makes vectors of texts, states(m, ids) gives what the last "
+                     "layer has for each token");
+}
+
 // --- sequences
 
 static Sequence *sequence_of(Network *network, KvCache *cache) {
@@ -135,6 +145,7 @@ void sequence_free(Sequence *sequence) {
 
 static Status need_cache(const Network *network) {
     if (network->cache_field >= 0) return STATUS_OK;
+    TRY(network_need_logits(network));
     return fail(STATUS_VALUE,
                 "the page of %s has no field cache: KVCache, so that a text can only "
                 "go on",
@@ -217,6 +228,10 @@ static Status call_page(const Network *network, const char *method, Tensor *x, T
     Status status = page_call(network->interp, network->values[OPENED], method, argument, out);
     value_release(argument);
     return status;
+}
+
+Status network_pooled(const Network *network, Tensor *row, Tensor **out) {
+    return call_page(network, "pooled", row, out);
 }
 
 // The page computes on this cache until it gets another one.
@@ -329,6 +344,7 @@ static Status last_rows(Tensor *hidden, const Step *steps, size_t count, Tensor 
 }
 
 Status sequences_advance(const Step *steps, size_t count, Tensor **out) {
+    TRY(network_need_logits(steps[0].sequence->network));
     Step *rest = memory_allocate(count * sizeof *rest);
     Status status = STATUS_OK;
     for (size_t i = 0; i < count && status == STATUS_OK; i++)

@@ -17,6 +17,8 @@ typedef struct Network {
     DType dtype;          // which the page may replace by anything
     int64_t context;      // how many ids fit; 0 when the model does not say
     int64_t boundary;     // a text that grows past so many ids is computed anew; 0: none
+    bool encodes;         // it gives no logits: a text is computed whole,
+    bool pools;           // and its page may make something of a pooled row
     int64_t led;          // its number, from 1, among those whose steps other ranks make too; or 0
     int64_t texts;        // that have begun
     Tokenizer *tokenizer; // borrowed from the model; NULL when its file has none
@@ -27,6 +29,10 @@ Status network_open(Interp *interp, Value model, Network **out) MUST_USE;
 Network *network_retain(Network *network);
 void network_release(Network *network);
 Value network_model(const Network *network); // borrowed
+// An error for an encoder, which has nothing to say.
+Status network_need_logits(const Network *network) MUST_USE;
+// What the page makes of a pooled row [1, width].
+Status network_pooled(const Network *network, Tensor *row, Tensor **out) MUST_USE;
 
 typedef struct Sequence {
     Network *network;

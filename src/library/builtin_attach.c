@@ -10,20 +10,30 @@
 #include "value/convert.h"
 #include "value/handles.h"
 
-// --- logits
+// --- logits, and rows of the last layer
 
-static Status forward_all(BuiltinCall *call, Tensor **out) {
+typedef enum Wanted { WANT_LOGITS, WANT_STATES, WANT_ALL } Wanted; // all: what the model has
+
+static Status compute(const Step *step, Wanted wanted, Tensor **out) {
+    bool encodes = step->sequence->network->encodes;
+    if (wanted == WANT_STATES || (wanted == WANT_ALL && encodes))
+        return sequences_hidden(step, 1, out);
+    return sequences_advance(step, 1, out);
+}
+
+static Status compute_all(const BuiltinCall *call, Wanted wanted, Tensor **out) {
     int64_t *ids = NULL;
     size_t count = 0;
     Network *network = NULL;
     Sequence *sequence = NULL;
     Status status = value_to_ints(call->arguments[1], "ids", &ids, &count);
     if (status == STATUS_OK && count == 0)
-        status = fail(STATUS_VALUE, "forward needs at least one id");
+        status = fail(STATUS_VALUE, "%s needs at least one id",
+                      wanted == WANT_STATES ? "states" : "forward");
     if (status == STATUS_OK) status = network_open(call->interp, call->arguments[0], &network);
     if (status == STATUS_OK) status = sequence_new(network, &sequence);
     Step step = {sequence, ids, count, count};
-    if (status == STATUS_OK) status = sequences_advance(&step, 1, out);
+    if (status == STATUS_OK) status = compute(&step, wanted, out);
     sequence_free(sequence);
     if (network) network_release(network);
     free(ids);
@@ -32,8 +42,22 @@ static Status forward_all(BuiltinCall *call, Tensor **out) {
 
 Value builtin_forward(BuiltinCall *call) {
     Tensor *logits = NULL;
-    TRY_VALUE(forward_all(call, &logits));
+    TRY_VALUE(compute_all(call, WANT_LOGITS, &logits));
     return value_tensor(logits);
+}
+
+Value builtin_states(BuiltinCall *call) {
+    Tensor *states = NULL;
+    TRY_VALUE(compute_all(call, WANT_STATES, &states));
+    return value_tensor(states);
+}
+
+Value builtin_model_encodes(BuiltinCall *call) {
+    Network *network;
+    TRY_VALUE(network_open(call->interp, call->arguments[0], &network));
+    bool encodes = network->encodes;
+    network_release(network);
+    return value_bool(encodes);
 }
 
 // --- hooks and adapters
@@ -81,9 +105,9 @@ static Value tap_run(Interp *interp, const List *tap, Value ids) {
     Value keeper = value_handle_with(&handle_keeper, NULL, value_retain(seen));
     Value model = attached_with_hook(tap->items[0], tap->items[1], keeper);
     BuiltinCall call = {.interp = interp, .arguments = {model, ids}};
-    Tensor *logits = NULL;
-    Status status = forward_all(&call, &logits);
-    tensor_release(logits);
+    Tensor *end = NULL;
+    Status status = compute_all(&call, WANT_ALL, &end);
+    tensor_release(end);
     Value result = value_fail();
     if (status == STATUS_OK) result = value_retain(seen.as.list->items[seen.as.list->count - 1]);
     value_release(model);

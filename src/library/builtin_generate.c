@@ -322,6 +322,7 @@ static Status keep_all(const Request *request) {
 static Status run(Request *request) {
     TRY(read_options(request));
     TRY(network_open(request->call->interp, argument(request, MODEL), &request->network));
+    TRY(network_need_logits(request->network));
     TRY(need_tokenizer(request));
     TRY(open_cache(request));
     TRY(begin_all(request));

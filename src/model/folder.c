@@ -30,12 +30,30 @@ static const FolderFamily families[] = {
     {.model_type = "phi", .architecture = "phi2"},
     {.model_type = "starcoder2", .architecture = "starcoder2"},
     {.model_type = "stablelm", .architecture = "stablelm"},
+    {.model_type = "bert", .architecture = "bert", .encodes = true},
+    {.model_type = "distilbert", .architecture = "bert", .encodes = true},
+    {.model_type = "electra", .architecture = "bert", .encodes = true},
+    {.model_type = "roberta", .architecture = "bert", .encodes = true, .positions_cut = true},
+    {.model_type = "camembert", .architecture = "bert", .encodes = true, .positions_cut = true},
+    {.model_type = "xlm-roberta", .architecture = "bert", .encodes = true, .positions_cut = true},
+    {.model_type = "nomic_bert", .architecture = "nomic-bert", .encodes = true},
+    {.model_type = "modernbert", .architecture = "modern-bert", .encodes = true},
+    {.model_type = "eurobert", .architecture = "eurobert", .encodes = true},
+    {.model_type = "gemma3_text",
+     .architecture = "gemma-embedding",
+     .norms_from_one = true,
+     .norms_after = true,
+     .encodes = true},
 };
 
-static const FolderFamily *folder_family(const char *model_type) {
+// Of two families of one type the encoder is meant where attention goes in both directions.
+static const FolderFamily *folder_family(const char *model_type, const json_t *config) {
+    bool both = json_is_true(json_object_get(config, "use_bidirectional_attention"));
+    const FolderFamily *found = NULL;
     for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        if (strcmp(families[i].model_type, model_type) == 0) return &families[i];
-    return NULL;
+        if (strcmp(families[i].model_type, model_type) == 0 && (!found || both))
+            found = &families[i];
+    return found;
 }
 
 // --- files
@@ -84,7 +102,7 @@ Status folder_json(const char *folder, const char *name, bool required, json_t *
 
 typedef struct Naming {
     const FolderFamily *family;
-    int64_t heads, heads_kv;
+    int64_t heads, heads_kv, positions_cut;
 } Naming;
 
 static bool ends_with(const char *text, const char *end) {
@@ -107,6 +125,7 @@ static TensorChange change_of(void *context, const char *name) {
     change.plus_one = family->norms_from_one && ends_with(name, "norm.weight");
     change.transpose = family->transposed && strncmp(name, "blk.", 4) == 0 &&
                        ends_with(name, ".weight") && !strstr(name, "_norm.");
+    if (strcmp(name, "position_embd.weight") == 0) change.cut = naming->positions_cut;
     return change;
 }
 
@@ -137,22 +156,35 @@ static const json_t *text_part(const json_t *config) {
     return json_is_object(part) ? part : config;
 }
 
-static Status read_config(const char *folder, const json_t *config, Reader *reader) {
-    const char *type = json_string_value(json_object_get(config, "model_type"));
-    if (!type) return fail(STATUS_FORMAT, "%s/config.json does not say the model_type", folder);
-    FolderFamily plain = {.model_type = type, .architecture = type};
-    const FolderFamily *family = folder_family(type);
-    if (!family) family = &plain; // a page of the user may know it
+static Status read_family(const char *folder, const json_t *config, const FolderFamily *family,
+                          Reader *reader) {
     TRY(folder_metadata(folder, config, family, &reader->metadata));
+    if (family->encodes) folder_put_encoder(config, family, &reader->metadata);
     const json_t *heads = json_object_get(config, "num_attention_heads");
     const json_t *heads_kv = json_object_get(config, "num_key_value_heads");
     Naming naming = {
         .family = family,
         .heads = json_integer_value(heads),
         .heads_kv = json_integer_value(heads_kv ? heads_kv : heads),
+        .positions_cut = folder_positions_cut(family, config),
     };
     TRY(read_tensors(folder, &naming, reader));
+    TRY(folder_add_modules(folder, family, reader));
     return folder_add_factors(folder, config, reader);
+}
+
+static Status read_config(const char *folder, const json_t *config, Reader *reader) {
+    const char *type = json_string_value(json_object_get(config, "model_type"));
+    if (!type) return fail(STATUS_FORMAT, "%s/config.json does not say the model_type", folder);
+    FolderFamily plain = {.model_type = type, .architecture = type};
+    const FolderFamily *family = folder_family(type, config);
+    if (!family) family = &plain; // a page of the user may know it
+    if (!family->encodes) return read_family(folder, config, family, reader);
+    json_t *own;
+    TRY(folder_encoder_config(folder, family, config, &own));
+    Status status = read_family(folder, own, family, reader);
+    json_decref(own);
+    return status;
 }
 
 Status folder_open(Reader *reader, const char *path) {

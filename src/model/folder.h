@@ -17,6 +17,8 @@ typedef struct FolderFamily {
     bool norms_from_one;      // norms are stored less 1
     bool norms_after;         // post_attention_layernorm follows attention
     bool transposed;          // matrices are [inputs, outputs]
+    bool encodes;             // an encoder; of a type that may be one, where config.json says so
+    bool positions_cut;       // the rows of positions up to the padding's are for no token
 } FolderFamily;
 
 bool folder_is(const char *path);
@@ -34,6 +36,14 @@ Status folder_metadata(const char *folder, const json_t *config, const FolderFam
                        Metadata *out) MUST_USE;
 // Tensors that GGUF files have and folders describe in config.json: divisors of angles.
 Status folder_add_factors(const char *folder, const json_t *config, Reader *reader) MUST_USE;
+// Of an encoder: config.json with the keys that decoders have, a new reference.
+Status folder_encoder_config(const char *folder, const FolderFamily *family, const json_t *config,
+                             json_t **out) MUST_USE;
+void folder_put_encoder(const json_t *config, const FolderFamily *family, Metadata *metadata);
+// How many rows of positions are for no token.
+int64_t folder_positions_cut(const FolderFamily *family, const json_t *config);
+// What sentence-transformers' files add: how rows are pooled, and layers after that.
+Status folder_add_modules(const char *folder, const FolderFamily *family, Reader *reader) MUST_USE;
 // GGUF's name of a tensor, into an empty text; names that it has no other for stay.
 void folder_name(const FolderFamily *family, const char *name, Text *out);
 

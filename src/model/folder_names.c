@@ -16,6 +16,14 @@ static const NameRow whole[] = {
     {"final_layernorm", "output_norm"},
     {"ln_f", "output_norm"},
     {"lm_head", "output"},
+    {"embeddings.word_embeddings", "token_embd"},
+    {"embeddings.tok_embeddings", "token_embd"},
+    {"embeddings.position_embeddings", "position_embd"},
+    {"embeddings.token_type_embeddings", "token_types"},
+    {"embeddings.LayerNorm", "token_embd_norm"},
+    {"embeddings.norm", "token_embd_norm"},
+    {"emb_ln", "token_embd_norm"},
+    {"final_norm", "output_norm"},
 };
 
 // Of layer N, after "layers.N." or "h.N.".
@@ -56,6 +64,33 @@ static const NameRow of_layer[] = {
     {"mlp.shared_expert.up_proj", "ffn_up_shexp"},
     {"mlp.shared_expert.down_proj", "ffn_down_shexp"},
     {"mlp.shared_expert_gate", "ffn_gate_inp_shexp"},
+    {"attention.self.query", "attn_q"},
+    {"attention.self.key", "attn_k"},
+    {"attention.self.value", "attn_v"},
+    {"attention.output.dense", "attn_output"},
+    {"attention.output.LayerNorm", "attn_output_norm"},
+    {"intermediate.dense", "ffn_up"},
+    {"output.dense", "ffn_down"},
+    {"output.LayerNorm", "layer_output_norm"},
+    {"attention.q_lin", "attn_q"},
+    {"attention.k_lin", "attn_k"},
+    {"attention.v_lin", "attn_v"},
+    {"attention.out_lin", "attn_output"},
+    {"sa_layer_norm", "attn_output_norm"},
+    {"ffn.lin1", "ffn_up"},
+    {"ffn.lin2", "ffn_down"},
+    {"output_layer_norm", "layer_output_norm"},
+    {"attn.Wqkv", "attn_qkv"},
+    {"attn.out_proj", "attn_output"},
+    {"attn.Wo", "attn_output"},
+    {"norm1", "attn_output_norm"},
+    {"norm2", "layer_output_norm"},
+    {"mlp.fc11", "ffn_up"},
+    {"mlp.fc12", "ffn_gate"},
+    {"attn_norm", "attn_norm"},
+    {"mlp_norm", "ffn_norm"},
+    {"mlp.Wi", "ffn_up"},
+    {"mlp.Wo", "ffn_down"},
 };
 
 static bool skip(const char **at, const char *word) {
@@ -115,8 +150,11 @@ static bool append_known(const FolderFamily *family, const char *name, size_t le
     (void)skip(&at, "language_model.");
     (void)(skip(&at, "model.") || skip(&at, "transformer."));
     (void)skip(&at, "language_model.");
+    (void)(skip(&at, "bert.") || skip(&at, "roberta.") || skip(&at, "distilbert.") ||
+           skip(&at, "electra."));
+    (void)(skip(&at, "encoder.") || skip(&at, "transformer."));
     const char *end = name + length;
-    if (!skip(&at, "layers.") && !skip(&at, "h."))
+    if (!skip(&at, "layers.") && !skip(&at, "h.") && !skip(&at, "layer."))
         return append_row(whole, sizeof whole / sizeof *whole, at, (size_t)(end - at), out);
     size_t digits = strspn(at, "0123456789");
     if (digits == 0 || at[digits] != '.') return false;
@@ -125,11 +163,18 @@ static bool append_known(const FolderFamily *family, const char *name, size_t le
     return at < end && append_of_layer(family, at, (size_t)(end - at), out);
 }
 
+// A name's last word, which old files of norms have otherwise; NULL: not of a known tensor.
+static const char *end_of(const char *last) {
+    if (strcmp(last, ".gamma") == 0) return ".weight";
+    if (strcmp(last, ".beta") == 0) return ".bias";
+    return strcmp(last, ".weight") == 0 || strcmp(last, ".bias") == 0 ? last : NULL;
+}
+
 void folder_name(const FolderFamily *family, const char *name, Text *out) {
     const char *last = strrchr(name, '.');
-    bool ends = last && (strcmp(last, ".weight") == 0 || strcmp(last, ".bias") == 0);
-    if (ends && append_known(family, name, (size_t)(last - name), out)) {
-        text_append_string(out, last);
+    const char *end = last ? end_of(last) : NULL;
+    if (end && append_known(family, name, (size_t)(last - name), out)) {
+        text_append_string(out, end);
         return;
     }
     text_clear(out);

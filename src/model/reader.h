@@ -13,6 +13,7 @@ typedef struct TensorChange {
     int64_t heads;  // not 0: of so many heads, the rows of each half become neighbours
     bool plus_one;  // 1 is added
     bool transpose; // rows become columns
+    int64_t cut;    // so many of the first rows are left out
 } TensorChange;
 
 typedef struct StoredTensor {

@@ -41,6 +41,12 @@ static Status read_numbers(const Reading *reading, StoredTensor *stored,
     return STATUS_OK;
 }
 
+static void cut_rows(SafetensorsEntry *entry, int64_t count) {
+    if (count == 0 || entry->shape.rank == 0 || entry->shape.dims[0] < count) return;
+    entry->begin += (entry->end - entry->begin) / (size_t)entry->shape.dims[0] * (size_t)count;
+    entry->shape.dims[0] -= count;
+}
+
 static Status add_tensor(void *context, const SafetensorsEntry *entry) {
     const Reading *reading = context;
     if (json_object_get(reading->names, entry->name))
@@ -48,6 +54,9 @@ static Status add_tensor(void *context, const SafetensorsEntry *entry) {
                     file_map_path(reading->map), entry->name);
     json_object_set_new(reading->names, entry->name, json_true());
     StoredTensor *stored = add_row(reading, entry);
+    SafetensorsEntry rest = *entry;
+    cut_rows(&rest, stored->change.cut);
+    entry = &rest;
     stored->shape = entry->shape;
     stored->change.transpose &= entry->shape.rank == 2;
     if (stored->change.transpose)

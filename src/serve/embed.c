@@ -1,50 +1,11 @@
-// Embeddings: the mean of what the last layer gives for the tokens of a text, of length 1.
-#include <math.h>
+// Embeddings over HTTP.
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "generate/embedding.h"
 #include "serve/embed.h"
 #include "serve/jobs.h"
-#include "tensor/op.h"
-
-static Status check_length(const Network *network, size_t count) {
-    int64_t context = network->context;
-    if (count == 0) return fail(STATUS_VALUE, "an input has no tokens");
-    if (context == 0 || (int64_t)count <= context) return STATUS_OK;
-    return fail(STATUS_VALUE, "an input has %zu tokens, but the model's context is %lld", count,
-                (long long)context);
-}
-
-static void average(const double *rows, size_t count, size_t width, float *out) {
-    double squares = 0;
-    double *mean = memory_allocate_zeroed(width, sizeof *mean);
-    for (size_t i = 0; i < count; i++)
-        for (size_t j = 0; j < width; j++) mean[j] += rows[i * width + j] / (double)count;
-    for (size_t j = 0; j < width; j++) squares += mean[j] * mean[j];
-    double scale = squares > 0 ? 1 / sqrt(squares) : 0;
-    for (size_t j = 0; j < width; j++) out[j] = (float)(mean[j] * scale);
-    free(mean);
-}
-
-static Status compute(Network *network, const TokenIds *input, float **out, size_t *width) {
-    Sequence *sequence;
-    Tensor *hidden = NULL;
-    TRY(sequence_new(network, &sequence));
-    Status status =
-        sequences_hidden(&(Step){sequence, input->ids, input->count, input->count}, 1, &hidden);
-    sequence_free(sequence);
-    TRY(status);
-    size_t numbers = (size_t)tensor_count(hidden);
-    *width = numbers / input->count;
-    double *rows = memory_allocate((numbers + 1) * sizeof *rows);
-    status = tensor_read_floats(hidden, rows);
-    tensor_release(hidden);
-    *out = memory_allocate((*width + 1) * sizeof **out);
-    if (status == STATUS_OK) average(rows, input->count, *width, *out);
-    free(rows);
-    return status;
-}
 
 // RFC 4648, with padding.
 static json_t *base64_of(const void *bytes, size_t length) {
@@ -64,29 +25,33 @@ static json_t *base64_of(const void *bytes, size_t length) {
     return json;
 }
 
-static json_t *vector_json(const float *numbers, size_t width, bool base64) {
-    if (base64) return base64_of(numbers, width * sizeof *numbers);
+static json_t *vector_json(const double *numbers, size_t width, bool base64) {
     json_t *list = json_array();
-    for (size_t i = 0; i < width; i++) json_array_append_new(list, json_real((double)numbers[i]));
+    float *floats = memory_allocate((width + 1) * sizeof *floats);
+    for (size_t i = 0; i < width; i++) {
+        floats[i] = (float)numbers[i];
+        if (!base64) json_array_append_new(list, json_real(numbers[i]));
+    }
+    if (base64) {
+        json_decref(list);
+        list = base64_of(floats, width * sizeof *floats);
+    }
+    free(floats);
     return list;
 }
 
-static Status embed(Network *network, const json_t *input, bool base64, json_t *rows,
+static Status embed(Vectors *vectors, const json_t *input, bool base64, json_t *rows,
                     size_t *tokens) {
     TokenIds ids = {0};
-    size_t width = 0;
-    float *numbers = NULL;
-    Status status = server_encode(network, input, &ids);
-    if (status == STATUS_OK) status = check_length(network, ids.count);
-    if (status == STATUS_OK) status = compute(network, &ids, &numbers, &width);
+    Status status = server_encode(vectors->network, input, &ids);
+    if (status == STATUS_OK) status = vectors_add(vectors, &ids);
     if (status == STATUS_OK) {
-        json_t *vector = vector_json(numbers, width, base64);
-        json_array_append_new(rows,
-                              json_pack("{s:s, s:I, s:o}", "object", "embedding", "index",
-                                        (json_int_t)json_array_size(rows), "embedding", vector));
+        size_t width = (size_t)vectors->width, before = (size_t)vectors->count - 1;
+        json_t *vector = vector_json(vectors->numbers + before * width, width, base64);
+        json_array_append_new(rows, json_pack("{s:s, s:I, s:o}", "object", "embedding", "index",
+                                              (json_int_t)before, "embedding", vector));
         *tokens += ids.count;
     }
-    free(numbers);
     free(ids.ids);
     return status;
 }
@@ -96,9 +61,10 @@ void embed_answer(const ServedNetwork *served, HttpExchange *exchange,
     bool many = server_has_many(request->prompt);
     size_t count = many ? json_array_size(request->prompt) : 1, tokens = 0;
     json_t *rows = json_array();
-    Status status = STATUS_OK;
+    Vectors vectors = {.network = served->network};
+    Status status = pooling_read(served->network, NULL, &vectors.pooling);
     for (size_t i = 0; i < count && status == STATUS_OK; i++)
-        status = embed(served->network, many ? json_array_get(request->prompt, i) : request->prompt,
+        status = embed(&vectors, many ? json_array_get(request->prompt, i) : request->prompt,
                        request->base64, rows, &tokens);
     if (status == STATUS_OK) {
         answer_json(exchange, 200,
@@ -108,5 +74,6 @@ void embed_answer(const ServedNetwork *served, HttpExchange *exchange,
     } else {
         answer_failure(exchange, "input");
     }
+    free(vectors.numbers);
     json_decref(rows);
 }

@@ -87,6 +87,8 @@ static void take_request(Server *server, HttpExchange *exchange, const json_t *j
         answer_no_model(server, exchange, request.model);
     else if (kind == REQUEST_EMBEDDING)
         embed_answer(network, exchange, &request);
+    else if (network_need_logits(network->network) != STATUS_OK)
+        answer_failure(exchange, NULL);
     else
         job_begin(server, network, exchange, &request);
 }

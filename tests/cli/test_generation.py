@@ -198,7 +198,7 @@ class Generation(unittest.TestCase):
         """, "[3, 32] [32]\n")
         self.fails([
             ('embed(m, list("a", 3))', "error[type]: each of texts must be a string, but it is 3"),
-            ('embed(m, "a", pooling: "max")', 'error[value]: pooling is "mean" or "last", not "max"'),
+            ('embed(m, "a", pooling: "max")', 'error[value]: pooling is "mean", "cls" or "last", not "max"'),
             ('embed(m, "abababababababababababababab")',
              "error[value]: a text of 29 tokens does not fit the model's context of 24"),
         ])

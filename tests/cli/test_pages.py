@@ -182,15 +182,15 @@ class Pages(unittest.TestCase):
         """The page's own place is shown."""
         run_it = 'generate(load_model("a.gguf"), [1], 2)'
         for page, expected in [
-            (None, 'error[value]: a.gguf has the architecture "mine"; known are gemma, gemma2, gemma3, gpt2, granite, llama, olmo2, phi2, '
-             'phi3, qwen2, qwen2moe, qwen3, qwen3moe, smollm3, stablelm and starcoder2'),
+            (None, 'error[value]: a.gguf has the architecture "mine"; known are bert, eurobert, gemma-embedding, gemma, gemma2, gemma3, gpt2, '
+             'granite, llama, modern-bert, nomic-bert, olmo2, phi2, phi3, qwen2, qwen2moe, qwen3, qwen3moe, smollm3, stablelm and starcoder2'),
             ("let a = 1", "error[name]: models/mine.tl declares no function open(m: model)"),
             ("fn open(m: model) { 3 }", "error[name]: the page's open gives 3, which has no method `forward`"),
             ("fn open(m: model) { unknown(m) }", "error[name]: unknown function `unknown`\n --> models/mine.tl:1:21"),
             ("fn open(m: model { }", "error[syntax]: "),
             ("fn open(m: model) { panic(\"no\") }", "error[panic]: no\n --> models/mine.tl:1:21"),
             ("panic(\"top\")\nfn open(m: model) { 3 }", "error[panic]: top\n --> models/mine.tl:1:1"),
-            ("struct S { a: int }\nfn open(m: model) { S { a: 1 } }\nimpl S { fn forward(self, x) { exit(5) } }", ""),
+            ("struct S { a: int }\nfn open(m: model) { S { a: 1 } }\nimpl S { fn forward(self, x) { exit(5) }\nfn logits(self, x) { x } }", ""),
         ]:
             with self.subTest(page):
                 result = self.program(run_it, {"models/mine.tl": page} if page else {})
@@ -212,7 +212,10 @@ class Pages(unittest.TestCase):
         page = """
             struct S { a: int }
             fn open(m: model) { S { a: 1 } }
-            impl S { fn forward(self, x) { eprint("begun"); loop { let y = x + 1 } } }"""
+            impl S {
+                fn forward(self, x) { eprint("begun"); loop { let y = x + 1 } }
+                fn logits(self, x) { x }
+            }"""
         with tempfile.TemporaryDirectory() as folder:
             net = Net(1)
             Path(folder, "a.gguf").write_bytes(file_of({**net.meta, "general.architecture": "slow"}, net.weights))

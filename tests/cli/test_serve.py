@@ -494,8 +494,8 @@ print(generate(load_lora(args()[0]).on(load_model("chat.gguf")), "Once upon a ti
         self.refused({"input": "a", "encoding_format": "hex"}, 'encoding_format must be "float" or "base64"', "encoding_format",
                      "/v1/embeddings")
         self.refused({"input": 5}, "a prompt is a string or a list of token ids", "input", "/v1/embeddings")
-        self.refused({"input": []}, "an input has no tokens", "input", "/v1/embeddings")
-        self.refused({"input": "a" * 2000}, "an input has 2001 tokens, but the model's context is 128", "input", "/v1/embeddings")
+        self.refused({"input": []}, "a text without tokens has no embedding", "input", "/v1/embeddings")
+        self.refused({"input": "a" * 2000}, "a text of 2001 tokens does not fit the model's context of 128", "input", "/v1/embeddings")
         self.refused({"prompt": ["a", 5]}, "a prompt is a string or a list of token ids", None, "/v1/completions")
         self.refused({**TOM, "model": "gpt-4"}, 'there is no model "gpt-4" here, only "chat.gguf"', "model", status=404,
                      code="model_not_found")

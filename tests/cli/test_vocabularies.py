@@ -46,10 +46,10 @@ PRE = {}
 for names, expected in {
     "default falcon": "123|4|\u0120ab|'|S|\u0120|\u0120ab|!|\u010a|",
     "gpt-2 phi-2 jina-es jina-de jina-v2-es jina-v2-de gigachat a.x-4.0 mellum exaone4 mpt olmo jais trillion "
-    "granite-docling deepseek-llm": "1234|\u0120ab|'|S|\u0120|\u0120ab|!|\u010a|",
+    "granite-docling deepseek-llm modern-bert": "1234|\u0120ab|'|S|\u0120|\u0120ab|!|\u010a|",
     "dbrx smaug-bpe glm4 chatglm-bpe gpt-4o llama4 minimax-m2 kimi-k2 deepseek-v3 hunyuan-dense":
         "123|4|\u0120ab|'S|\u0120|\u0120ab|!\u010a|",
-    "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2": "<|begin|>|123|4|\u0120ab|'S|\u0120|\u0120ab|!\u010a|",
+    "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano": "<|begin|>|123|4|\u0120ab|'S|\u0120|\u0120ab|!\u010a|",
     "tekken": "<|begin|>|1|2|3|4|\u0120ab|'S|\u0120|\u0120ab|!\u010a|",
     "roberta-bpe jina-v1-en jina-v2-code": "<|begin|>|1234|\u0120ab|'|S|\u0120|\u0120ab|!|\u010a|",
     "qwen2 deepseek-r1-qwen megrez stablelm2 hunyuan grok-2 bailingmoe bailingmoe2 llada-moe viking":
@@ -99,7 +99,8 @@ class Vocabularies(unittest.TestCase):
         tokens = [*letters(), "zz", *ENDS]
         meta = {**BYTE_LEVEL, "tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": [1] * 257 + [3, 3, 2], "tokenizer.ggml.bos_token_id": 258}
         for name, text, ids in [("llama-bpe", "zz", [258, 256]), ("gpt-2", "zz", [122, 122]),
-                                ("qwen2", "e\u0301", [0xC3, 0xA9]), ("gpt-2", "e\u0301", [101, 0xCC, 0x81])]:
+                                ("qwen2", "e\u0301", [0xC3, 0xA9]), ("modern-bert", "e\u0301", [0xC3, 0xA9]),
+                                 ("gpt-2", "e\u0301", [101, 0xCC, 0x81])]:
             with self.subTest(name, text=text):
                 merges = {"tokenizer.ggml.merges": ["\u0120 \u0120"]}
                 self.assertEqual(self.cut({**meta, **merges, "tokenizer.ggml.pre": name}, [text])[0][0], ids)

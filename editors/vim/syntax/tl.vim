@@ -51,8 +51,8 @@ syntax keyword tlBuiltin save_facts save_image save_model scan scatter scatter_a
 syntax keyword tlBuiltin seed send serve set set_lr set_values sgd sgd_step shape shift_left
 syntax keyword tlBuiltin shift_right sigmoid sign silu sin sinh sleep slice slice_last softmax
 syntax keyword tlBuiltin softplus solve sort sorted split spmm sqrt square squeeze stack starts_with
-syntax keyword tlBuiltin std step stop_gradient string_length string_substring sub sum svd
-syntax keyword tlBuiltin swiglu synchronize take tan tanh tap temperature temperature_sample
+syntax keyword tlBuiltin states std step stop_gradient string_length string_substring sub sum
+syntax keyword tlBuiltin svd swiglu synchronize take tan tanh tap temperature temperature_sample
 syntax keyword tlBuiltin tensors text_lines text_windows tile time to to_float to_int to_json
 syntax keyword tlBuiltin to_list tokenize top_k top_k_sample top_p top_p_sample topk trace
 syntax keyword tlBuiltin transe_score transpose tril trim triu trunc type typical_p uniform
