@@ -128,17 +128,22 @@ static bool rows_are_moved(const Convolution *conv, Positions outputs) {
            outputs.first % w->out[1] == 0 && outputs.count % w->out[1] == 0;
 }
 
+static Positions lines_of(const Convolution *conv, Positions outputs) {
+    int64_t width = conv->windows.out[1];
+    return (Positions){outputs.first / width, outputs.count / width};
+}
+
 static bool image_is_dense(const Convolution *conv) {
     const TensorView *image = conv->image;
     return image->dtype == compute_dtype(conv->compute) && image->strides[3] == 1 &&
            image->strides[2] == image->dims[3];
 }
 
-static Moved moved_at(const Convolution *conv, const int64_t *window, Positions outputs) {
+// For whole rows of outputs.
+static Moved moved_at(const Convolution *conv, const int64_t *window, Positions lines) {
     const Windows *w = &conv->windows;
     const WindowPlace *row = &w->places[0][window[0]], *column = &w->places[1][window[1]];
-    int64_t width = w->out[1], y = outputs.first / width;
-    int64_t y_end = (outputs.first + outputs.count) / width;
+    int64_t width = w->out[1], y = lines.first, y_end = lines.first + lines.count;
     int64_t y_first = clamp(row->begin, y, y_end), y_last = clamp(row->end, y_first, y_end);
     Moved moved = {.rows = y_last - y_first,
                    .first_row = y_first - y,
@@ -151,28 +156,39 @@ static Moved moved_at(const Convolution *conv, const int64_t *window, Positions 
     return moved;
 }
 
+// One column of each row: a memset for the few numbers of every row would cost more than they do.
+static void clear_column(const Convolution *conv, const Moved *moved, char *first) {
+    int64_t width = conv->windows.out[1];
+    if (conv->compute == COMPUTE_F32) {
+        float *at = (float *)first;
+        for (int64_t i = 0; i < moved->rows; i++) at[i * width] = 0;
+        return;
+    }
+    ASSERT(conv->compute == COMPUTE_F64);
+    double *at = (double *)first;
+    for (int64_t i = 0; i < moved->rows; i++) at[i * width] = 0;
+}
+
 // Zeros at the border of the rows that read the image.
 static void clear_border(const Convolution *conv, const Moved *moved, char *target) {
-    size_t real = compute_bytes(conv->compute), width = (size_t)conv->windows.out[1];
-    char *row = target + (size_t)moved->first_row * width * real;
-    for (int64_t i = 0; i < moved->rows; i++, row += width * real) {
-        if (moved->left > 0) memset(row, 0, (size_t)moved->left * real);
-        if (moved->right > 0)
-            memset(row + (width - (size_t)moved->right) * real, 0, (size_t)moved->right * real);
-    }
+    int64_t real = (int64_t)compute_bytes(conv->compute), width = conv->windows.out[1];
+    char *row = target + moved->first_row * width * real;
+    for (int64_t i = 0; i < moved->left; i++) clear_column(conv, moved, row + i * real);
+    for (int64_t i = 1; i <= moved->right; i++) clear_column(conv, moved, row + (width - i) * real);
 }
 
 static void fill_moved(const Convolution *conv, int64_t plane, const int64_t *window,
-                       Positions outputs, char *target) {
+                       Positions lines, char *target) {
     size_t real = compute_bytes(conv->compute), width = (size_t)conv->windows.out[1];
-    Moved moved = moved_at(conv, window, outputs);
+    Moved moved = moved_at(conv, window, lines);
     size_t before = (size_t)moved.first_row * width, rows = (size_t)moved.rows * width;
+    size_t all = (size_t)lines.count * width;
     if (moved.rows == 0) {
-        memset(target, 0, (size_t)outputs.count * real);
+        memset(target, 0, all * real);
         return;
     }
     memset(target, 0, before * real);
-    memset(target + (before + rows) * real, 0, ((size_t)outputs.count - before - rows) * real);
+    memset(target + (before + rows) * real, 0, (all - before - rows) * real);
     memcpy(target + (size_t)moved.begin * real, cpu_at(conv->image, plane + moved.source),
            (size_t)moved.count * real);
     clear_border(conv, &moved, target);
@@ -182,12 +198,13 @@ void convolution_fill(const Convolution *conv, int64_t n, int64_t group, Positio
                       void *columns) {
     const int64_t *strides = conv->image->strides, *size = conv->windows.size;
     bool moved = rows_are_moved(conv, outputs) && image_is_dense(conv);
+    Positions places = moved ? lines_of(conv, outputs) : outputs;
     char *target = columns;
     for (int64_t c = 0; c < conv->channels; c++) {
         int64_t plane = n * strides[0] + (group * conv->channels + c) * strides[1];
         for (int64_t i = 0; i < size[0] * size[1]; i++) {
             int64_t window[2] = {i / size[1], i % size[1]};
-            (moved ? fill_moved : fill_runs)(conv, plane, window, outputs, target);
+            (moved ? fill_moved : fill_runs)(conv, plane, window, places, target);
             target += (size_t)outputs.count * compute_bytes(conv->compute);
         }
     }
@@ -210,10 +227,10 @@ static void spread_runs(const Convolution *conv, const int64_t *window, Position
     }
 }
 
-static void spread_moved(const Convolution *conv, const int64_t *window, Positions outputs,
+static void spread_moved(const Convolution *conv, const int64_t *window, Positions lines,
                          char *source, char *plane) {
     int64_t real = (int64_t)compute_bytes(conv->compute);
-    Moved moved = moved_at(conv, window, outputs);
+    Moved moved = moved_at(conv, window, lines);
     if (moved.rows == 0) return;
     clear_border(conv, &moved, source);
     conv->rows->scatter_add(plane + moved.source * real, source + moved.begin * real, 1,
@@ -226,11 +243,12 @@ void convolution_spread(const Convolution *conv, int64_t channels, Positions out
     int64_t plane_numbers = conv->windows.image[0] * conv->windows.image[1];
     size_t real = compute_bytes(conv->compute);
     bool moved = rows_are_moved(conv, outputs);
+    Positions places = moved ? lines_of(conv, outputs) : outputs;
     char *source = columns, *plane = planes;
     for (int64_t c = 0; c < channels; c++, plane += (size_t)plane_numbers * real)
         for (int64_t i = 0; i < size[0] * size[1]; i++) {
             int64_t window[2] = {i / size[1], i % size[1]};
-            (moved ? spread_moved : spread_runs)(conv, window, outputs, source, plane);
+            (moved ? spread_moved : spread_runs)(conv, window, places, source, plane);
             source += (size_t)outputs.count * real;
         }
 }
