@@ -272,6 +272,7 @@ static void check_clause(ClauseCheck *check) {
     size_t written = clause->goal_count;
     check_atom(check, &clause->atom, check->kind == CLAUSE_RULE);
     for (size_t i = 0; i < written; i++) check_goal(check, &clause->goals[i]);
+    check_clause_types(check);
     if (check->kind == CLAUSE_RULE) atom_add_goals(check, &clause->atom);
     for (size_t i = 0; i < written; i++)
         if (check->kind == CLAUSE_RULE) atom_add_goals(check, &clause->goals[i].atom);

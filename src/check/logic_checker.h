@@ -62,6 +62,7 @@ int clause_place(const ClauseCheck *check, const Node *value);
 const char *aggregate_of(const Node *node);
 // Whether a column says that the variable is one number, text or name, once atoms are checked.
 bool variable_is_single(const Clause *clause, int variable);
+int clause_variable_hidden(ClauseCheck *check); // a new one that has no name
 // What the arguments of an atom mean; `head`: aggregates may stand in them.
 void check_atom(ClauseCheck *check, AtomNode *atom, bool head);
 // A name as an argument: a VARIABLE, CONSTANT, NAME or ANY; VALUE: a variable of the program.
@@ -72,5 +73,9 @@ int clause_variable_get(ClauseCheck *check, const Word *word); // makes it when 
 // logic_rules.c: variables without values, cycles through `not`, what is not monotone, in all rules
 // of the files.
 void check_logic_programs(ModuleTable *table);
+
+// logic_types.c
+// What columns say of the variables of a clause whose atoms are checked.
+void check_clause_types(ClauseCheck *check);
 
 #endif

@@ -249,6 +249,8 @@ static bool is_column_word(const TypeNode *type) {
 
 // A type's name in a column: an entity type, or one of the words.
 static void check_column(Checker *checker, TypeNode *type) {
+    if (type->kind == TYPE_TUPLE)
+        for (size_t i = 0; i < type->argument_count; i++) check_column(checker, type->arguments[i]);
     if (type->kind == TYPE_TENSOR) {
         report(checker, STATUS_TYPE, type->span, NULL,
                "a column holds entities, int, float, bool, string or tuples, not tensors");

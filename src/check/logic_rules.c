@@ -23,17 +23,27 @@ static Relation *relation_of_entity(Store *store, const Node *node) {
     return type;
 }
 
+static Column column_make(const TypeNode *type) {
+    Column column = {.kind = column_kind(type),
+                     .type = type && type->binding ? type->binding->relation : NULL};
+    if (!type || type->kind != TYPE_TUPLE) return column;
+    column.item_count = (uint32_t)type->argument_count;
+    column.items = memory_allocate((type->argument_count + 1) * sizeof *column.items);
+    for (size_t i = 0; i < type->argument_count; i++)
+        column.items[i] = column_make(type->arguments[i]);
+    return column;
+}
+
 static Relation *relation_of_columns(Store *store, const Node *node) {
     Column columns[ARITY_MAX] = {0};
     for (size_t i = 0; i < node->as.relation.count; i++) {
-        const TypeNode *type = node->as.relation.types[i];
-        columns[i] = (Column){.name = node->as.relation.columns[i].text,
-                              .kind = column_kind(type),
-                              .type = type && type->binding ? type->binding->relation : NULL,
-                              .merge = merge_of(node->as.relation.merges[i])};
+        columns[i] = column_make(node->as.relation.types[i]);
+        columns[i].name = node->as.relation.columns[i].text;
+        columns[i].merge = merge_of(node->as.relation.merges[i]);
     }
     Relation *relation = relation_new(store, node->as.relation.name.text, columns,
                                       (uint32_t)node->as.relation.count);
+    for (size_t i = 0; i < node->as.relation.count; i++) column_free_items(&columns[i]);
     if (node->as.relation.equivalence) relation_make_equivalence(store, relation);
     return relation;
 }

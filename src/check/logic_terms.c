@@ -18,7 +18,7 @@ int clause_variable_get(ClauseCheck *check, const Word *word) {
     return (int)check->clause->variables.count - 1;
 }
 
-static int clause_variable_hidden(ClauseCheck *check) {
+int clause_variable_hidden(ClauseCheck *check) {
     ARENA_PUSH(check->checker->arena, &check->clause->variables, (Word){0});
     return (int)check->clause->variables.count - 1;
 }

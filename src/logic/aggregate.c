@@ -53,6 +53,9 @@ static Status aggregate_one(Store *store, Aggregate aggregate, Datum value, Datu
 static Datum aggregate_result(Store *store, const Rule *rule, const Group *group, uint32_t column) {
     ASSERT(rule->aggregates && column < rule->arity);
     Aggregate aggregate = rule->aggregates[column];
+    bool real = rule->relation->columns[column].kind == COLUMN_FLOAT;
+    if (aggregate == AGGREGATE_COUNT && real)
+        return constant_float(&store->constants, (double)group->counts[column]);
     if (aggregate == AGGREGATE_COUNT) return constant_int(&store->constants, group->counts[column]);
     if (aggregate != AGGREGATE_AVG) return group->values[column];
     double sum = 0;

@@ -49,14 +49,32 @@ static void relation_forget(Relation *relation) {
     VECTOR_FREE(&relation->heights);
 }
 
+void column_free_items(Column *column) {
+    for (uint32_t i = 0; column->items && i < column->item_count; i++)
+        column_free_items(&column->items[i]);
+    free(column->items);
+}
+
+static void items_copy(Column *column) {
+    const Column *items = column->items;
+    if (!items) return;
+    column->items = memory_allocate((column->item_count + 1) * sizeof *items);
+    for (uint32_t i = 0; i < column->item_count; i++) {
+        column->items[i] = items[i];
+        items_copy(&column->items[i]);
+    }
+}
+
 void relation_free(Relation *relation) {
     relation_forget(relation);
     table_free(relation->facts);
     table_free(relation->saved);
     table_free(relation->touched);
     classes_free(relation->classes);
-    for (uint32_t i = 0; i < relation->arity; i++)
+    for (uint32_t i = 0; i < relation->arity; i++) {
         free((void *)(uintptr_t)relation->columns[i].name);
+        column_free_items(&relation->columns[i]);
+    }
     free((void *)(uintptr_t)relation->name);
     free(relation->columns);
     VECTOR_FREE(&relation->rules);
@@ -98,6 +116,7 @@ Relation *relation_make(const char *name, const Column *columns, uint32_t arity)
         relation->columns[i] = columns[i];
         const char *column = columns[i].name ? columns[i].name : "";
         relation->columns[i].name = memory_copy_string(column, strlen(column));
+        items_copy(&relation->columns[i]);
     }
     relation->key = key_of(columns, arity);
     relation->facts = table_new(arity, columns_all(arity));
@@ -185,6 +204,20 @@ static void members_describe(Store *store, const Relation *type, Text *out) {
     if (type->facts->count > SHOWN) text_append_string(out, ", ...");
 }
 
+// (int, Person)
+static void column_describe(const Column *column, Text *out) {
+    static const char *const words[] = {"any", "entity", "int", "float", "bool", "string", "tuple"};
+    if (!column->items) {
+        text_append_string(out, column->type ? column->type->name : words[column->kind]);
+        return;
+    }
+    for (uint32_t i = 0; i < column->item_count; i++) {
+        text_append_string(out, i == 0 ? "(" : ", ");
+        column_describe(&column->items[i], out);
+    }
+    text_append_string(out, column->item_count > 0 ? ")" : "()");
+}
+
 static Status fail_column(Store *store, const Relation *relation, uint32_t column, Datum value) {
     ASSERT(column < relation->arity);
     const Column *wanted = &relation->columns[column];
@@ -195,6 +228,10 @@ static Status fail_column(Store *store, const Relation *relation, uint32_t colum
         fail(STATUS_TYPE, "`%s` is not a %s, which `%s` of %s wants", text_get(&text),
              wanted->type->name, wanted->name, relation->name);
         fail_help("%s is closed: %s", wanted->type->name, text_get(&members));
+    } else if (wanted->items) {
+        column_describe(wanted, &members);
+        fail(STATUS_TYPE, "`%s` of %s wants %s, but it is given %s", wanted->name, relation->name,
+             text_get(&members), text_get(&text));
     } else {
         const char *words = wanted->kind == COLUMN_ENTITY && wanted->type
                                 ? wanted->type->name
@@ -207,21 +244,49 @@ static Status fail_column(Store *store, const Relation *relation, uint32_t colum
     return STATUS_TYPE;
 }
 
-Status column_fit(Store *store, const Relation *relation, uint32_t column, Datum *value) {
-    ASSERT(column < relation->arity);
-    const Column *wanted = &relation->columns[column];
+static bool value_fits(Store *store, const Column *wanted, Datum *value);
+
+// Integers among the items of a tuple become floats where those are wanted.
+static bool items_fit(Store *store, const Column *wanted, Datum *value) {
+    ASSERT(constant_kind(&store->constants, *value) == CONSTANT_TUPLE);
+    const Datum *items = constant_entry(&store->constants, *value)->as.items;
+    size_t count = constant_entry(&store->constants, *value)->length;
+    if (count != wanted->item_count) return false;
+    Datum *fitted = memory_allocate((count + 1) * sizeof *fitted);
+    bool fits = true;
+    for (size_t i = 0; i < count && fits; i++) {
+        fitted[i] = items[i];
+        fits = value_fits(store, &wanted->items[i], &fitted[i]);
+    }
+    if (fits) *value = constant_tuple(&store->constants, fitted, count);
+    free(fitted);
+    return fits;
+}
+
+static bool value_fits(Store *store, const Column *wanted, Datum *value) {
     ConstantKind kind = constant_kind(&store->constants, *value);
     if (wanted->kind == COLUMN_FLOAT && kind == CONSTANT_INT) {
         double number = (double)constant_integer(&store->constants, *value);
         *value = constant_float(&store->constants, number);
-        return STATUS_OK;
+        return true;
     }
-    if (wanted->merge == MERGE_UNION) return STATUS_OK; // a set of what it is
-    if (!kind_fits(wanted->kind, kind)) return fail_column(store, relation, column, *value);
+    if (wanted->merge == MERGE_UNION) return true; // a set of what it is
+    if (!kind_fits(wanted->kind, kind)) return false;
+    if (wanted->items) return items_fit(store, wanted, value);
     bool closed = wanted->type && wanted->type->closed;
-    if (closed && !table_has(wanted->type->facts, value))
-        return fail_column(store, relation, column, *value);
-    return STATUS_OK;
+    return !closed || table_has(wanted->type->facts, value);
+}
+
+void column_convert(Store *store, const Relation *relation, uint32_t column, Datum *value) {
+    ASSERT(column < relation->arity);
+    Datum taken = *value;
+    if (value_fits(store, &relation->columns[column], &taken)) *value = taken;
+}
+
+Status column_fit(Store *store, const Relation *relation, uint32_t column, Datum *value) {
+    ASSERT(column < relation->arity);
+    if (value_fits(store, &relation->columns[column], value)) return STATUS_OK;
+    return fail_column(store, relation, column, *value);
 }
 
 static void facts_save(const Store *store, Relation *relation) {

@@ -24,12 +24,15 @@ typedef enum ColumnKind {
 
 typedef enum Merge { MERGE_NONE, MERGE_MIN, MERGE_MAX, MERGE_UNION } Merge;
 
-typedef struct Column {
+typedef struct Column Column;
+struct Column {
     const char *name;
     ColumnKind kind;
     Relation *type; // ENTITY: the type, a relation of one column; NULL: any
-    Merge merge;    // what becomes of several values for the same other columns
-} Column;
+    Column *items;  // TUPLE: what its items are, without names; NULL: anything
+    uint32_t item_count;
+    Merge merge; // what becomes of several values for the same other columns
+};
 
 typedef VECTOR(Relation *) RelationList;
 typedef VECTOR(Rule *) RuleList;
@@ -126,6 +129,9 @@ Relation *entity_type_new(Store *store, const char *name, bool closed);
 void relation_make_equivalence(Store *store, Relation *relation);
 // Whether a value may stand in a column: STATUS_TYPE in words. An int in a float column becomes a
 // float.
+void column_free_items(Column *column);
+// The value as the column would hold it, integers as floats where it has those.
+void column_convert(Store *store, const Relation *relation, uint32_t column, Datum *value);
 Status column_fit(Store *store, const Relation *relation, uint32_t column, Datum *value) MUST_USE;
 // Adds a fact whose values fit, and new members of open entity types; false: it was there.
 bool fact_add(Store *store, Relation *relation, const Datum *values);

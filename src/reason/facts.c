@@ -157,11 +157,7 @@ static Status retract_values(Frame *frame, const RetractCode *retract, Datum *va
         if (name) values[i] = constant_find_text(&store->constants, name, strlen(name));
         if (name && !constant_is_known(&store->constants, values[i])) values[i] = CONSTANT_NONE;
         *whole &= values[i] != CONSTANT_NONE;
-        if (values[i] == CONSTANT_NONE) continue;
-        double number; // a fact's int is a float there
-        if (fact->relation->columns[i].kind == COLUMN_FLOAT &&
-            constant_number(&store->constants, values[i], &number))
-            values[i] = constant_float(&store->constants, number);
+        if (values[i] != CONSTANT_NONE) column_convert(store, fact->relation, i, &values[i]);
     }
     return STATUS_OK;
 }

@@ -66,10 +66,8 @@ static void initial_fit(const QueryCode *query, Datum *initial) {
     for (uint32_t i = 0; i < goal->relation->arity; i++) {
         if (goal->terms[i].kind != TERM_VARIABLE) continue;
         Datum *value = &initial[goal->terms[i].value];
-        double number;
-        if (*value != CONSTANT_NONE && goal->relation->columns[i].kind == COLUMN_FLOAT &&
-            constant_number(&query->reasoner->store->constants, *value, &number))
-            *value = constant_float(&query->reasoner->store->constants, number);
+        if (*value != CONSTANT_NONE)
+            column_convert(query->reasoner->store, goal->relation, i, value);
     }
 }
 

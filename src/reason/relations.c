@@ -50,9 +50,11 @@ static Status relation_contains(Handle *handle, Value item, bool *out) {
         return fail(STATUS_ARITY, "%s has %u columns; %s cannot be in it", relation->name,
                     relation->arity, value_text(item).text);
     Datum values[ARITY_MAX];
-    for (size_t i = 0; i < count; i++)
-        TRY(constant_of_value(reasoner, tuple ? item.as.list->items[i] : item, relation->name,
-                              &values[i]));
+    for (uint32_t i = 0; i < relation->arity; i++) {
+        Value value = tuple ? item.as.list->items[i] : item;
+        TRY(constant_of_value(reasoner, value, relation->name, &values[i]));
+        column_convert(reasoner->store, relation, i, &values[i]);
+    }
     TRY(reasoner_enter(reasoner));
     Status status = store_has(reasoner->store, relation, values, out);
     reasoner_leave(reasoner);
