@@ -59,7 +59,7 @@ _tl() {
     else
         case $command in
         run) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --time-limit --sandbox' ;;
-        repl) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --time-limit --sandbox' ;;
+        repl) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --sandbox' ;;
         check) words='--device --json --memory --sums' ;;
         test) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --time-limit --sandbox --filter' ;;
         bench) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --time-limit --sandbox --filter' ;;

@@ -19,7 +19,14 @@
 #define LANDLOCK_ACCESS_FS_TRUNCATE (1ULL << 14)
 #endif
 
-enum { VERSION_WITH_REFER = 2, VERSION_WITH_TRUNCATE = 3 };
+enum { VERSION_WITH_REFER = 2, VERSION_WITH_TRUNCATE = 3, VERSION_WITH_TCP = 4 };
+
+// What is withheld; the headers of Debian 12 know the first of them only.
+typedef struct Withheld {
+    uint64_t files, tcp;
+} Withheld;
+
+static const uint64_t tcp_rights = 3; // to bind a port, and to connect to one
 
 static const uint64_t reading = LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
 static const uint64_t first_rights = LANDLOCK_ACCESS_FS_REFER - 1; // those of version 1
@@ -71,7 +78,7 @@ static Status allow(int ruleset, const char *path, uint64_t rights) {
     return fail(STATUS_SETTING, "cannot confine files to %s: %s", path, strerror(error));
 }
 
-static Status allow_all(int ruleset, const char *folder, uint64_t rights) {
+static Status allow_all(int ruleset, const Sandbox *sandbox, uint64_t rights) {
     for (size_t i = 0; i < sizeof system_paths / sizeof *system_paths; i++) {
         if (access(system_paths[i].path, F_OK) != 0) continue;
         uint64_t wanted = reading | LANDLOCK_ACCESS_FS_EXECUTE;
@@ -80,29 +87,36 @@ static Status allow_all(int ruleset, const char *folder, uint64_t rights) {
     }
     TRY(allow(ruleset, "/proc/self/exe",
               (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_EXECUTE)));
-    return allow(ruleset, folder, rights);
+    for (size_t i = 0; i < sandbox->readable_count; i++)
+        if (access(sandbox->readable[i], F_OK) == 0)
+            TRY(allow(ruleset, sandbox->readable[i], reading & rights));
+    return allow(ruleset, sandbox->folder, rights);
 }
 
-// The rights that this kernel can withhold; 0 when it has no Landlock.
-static uint64_t known_rights(void) {
+// What this kernel can withhold; no files when it has no Landlock.
+static Withheld known_rights(void) {
     long version = syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
-    uint64_t rights = version > 0 ? first_rights : 0;
-    if (version >= VERSION_WITH_REFER) rights |= LANDLOCK_ACCESS_FS_REFER;
-    if (version >= VERSION_WITH_TRUNCATE) rights |= LANDLOCK_ACCESS_FS_TRUNCATE;
+    Withheld rights = {.files = version > 0 ? first_rights : 0};
+    if (version >= VERSION_WITH_REFER) rights.files |= LANDLOCK_ACCESS_FS_REFER;
+    if (version >= VERSION_WITH_TRUNCATE) rights.files |= LANDLOCK_ACCESS_FS_TRUNCATE;
+    if (version >= VERSION_WITH_TCP) rights.tcp = tcp_rights;
     return rights;
 }
 
-Status sandbox_enter(const char *folder) {
+Status sandbox_enter(const Sandbox *sandbox) {
     struct stat about;
+    const char *folder = sandbox->folder;
     if (stat(folder, &about) != 0 || !S_ISDIR(about.st_mode))
         return fail(STATUS_IO, "--sandbox: %s is not a folder", folder);
-    struct landlock_ruleset_attr attributes = {.handled_access_fs = known_rights()};
-    if (attributes.handled_access_fs == 0)
+    Withheld withheld = known_rights();
+    if (withheld.files == 0)
         return fail(STATUS_SETTING, "--sandbox: this system cannot confine a process to a folder "
                                     "(Landlock, Linux 5.13)");
-    int ruleset = (int)syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0);
+    if (!sandbox->offline) withheld.tcp = 0;
+    size_t size = withheld.tcp ? sizeof withheld : sizeof withheld.files; // older ones take one
+    int ruleset = (int)syscall(SYS_landlock_create_ruleset, &withheld, size, 0);
     if (ruleset < 0) return fail(STATUS_SETTING, "--sandbox: %s", strerror(errno));
-    Status status = allow_all(ruleset, folder, attributes.handled_access_fs);
+    Status status = allow_all(ruleset, sandbox, withheld.files);
     if (status == STATUS_OK && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
                                 syscall(SYS_landlock_restrict_self, ruleset, 0) != 0))
         status = fail(STATUS_SETTING, "--sandbox: %s", strerror(errno));
@@ -110,6 +124,13 @@ Status sandbox_enter(const char *folder) {
     ASSERT(sandbox_folder == NULL);
     if (status == STATUS_OK) sandbox_folder = folder;
     return status;
+}
+
+// Landlock lets everybody ask whether there is a file, but open only what is allowed.
+bool sandbox_shows(const char *path) {
+    int file = sandbox_folder ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
+    if (file >= 0) close(file);
+    return !sandbox_folder || file >= 0;
 }
 
 const char *file_problem(int error) {

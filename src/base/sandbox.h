@@ -3,13 +3,27 @@
 #ifndef BASE_SANDBOX_H
 #define BASE_SANDBOX_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "base/status.h"
 
 // From now until the process ends, this thread and those it starts read and write files below
-// `folder` only; the system's shared libraries, fonts and devices stay readable, because libraries
-// are loaded at their first use. `folder` is borrowed and must outlive the process's last error.
-// STATUS_IO when the folder cannot be opened, STATUS_SETTING when this system has no Landlock.
-Status sandbox_enter(const char *folder) MUST_USE;
+// `folder` only, and read the files and folders of `readable` that there are; the system's shared
+// libraries, fonts and devices stay readable, because libraries are loaded at their first use.
+// `offline`: no TCP connection is made or taken either, where the kernel can withhold that (6.7).
+// `folder` is borrowed and must outlive the process's last error. STATUS_IO when it cannot be
+// opened, STATUS_SETTING when this system has no Landlock.
+typedef struct Sandbox {
+    const char *folder;
+    const char *const *readable;
+    size_t readable_count;
+    bool offline;
+} Sandbox;
+Status sandbox_enter(const Sandbox *sandbox) MUST_USE;
+
+// Whether a program may know that there is a file or folder of that name.
+bool sandbox_shows(const char *path);
 
 // The words of a file's errno: strerror's, or that the path is outside the sandbox.
 const char *file_problem(int error);

@@ -140,7 +140,8 @@ Value builtin_read_lines(BuiltinCall *call) {
 Value builtin_exists(BuiltinCall *call) {
     struct stat about;
     Text place = {0};
-    bool exists = stat(aside_read(path_of(call), &place), &about) == 0;
+    const char *path = aside_read(path_of(call), &place);
+    bool exists = stat(path, &about) == 0 && sandbox_shows(path);
     text_free(&place);
     return value_bool(exists);
 }

@@ -3,6 +3,8 @@
 #ifndef MAIN_COMMAND_H
 #define MAIN_COMMAND_H
 
+#include <sys/resource.h>
+
 #include "base/diagnostic.h"
 #include "base/memory.h"
 #include "eval/interp.h"
@@ -26,9 +28,15 @@ typedef struct Limits {
 
 // "2", "1.5s", "500ms", "3m". False for anything else.
 bool limit_seconds_read(const char *text, double *out);
-// On the thread that runs programs, before the first of them: for the rest of its life; later calls
-// only start the clock anew. STATUS_IO and STATUS_SETTING of sandbox_enter.
+// Before a program is read: from here on this thread and those it starts touch only files of the
+// sandbox, if there is one; the scripts that are run may be read. Errors of sandbox_enter.
+Status limits_confine(const Limits *limits, const char *const *scripts, size_t count) MUST_USE;
+// On the thread that runs programs, before each of them: memory for the rest of the process's life,
+// and the clock anew.
 Status limits_apply(const Limits *limits) MUST_USE;
+// While a program is foretold before its run, its limit of memory holds, too; what was before.
+rlim_t limits_hold(const Limits *limits);
+void limits_let_go(rlim_t before);
 // The program has ended: it is not interrupted any more. What still runs, drops and the clearing of
 // memory, has a few seconds.
 void limits_stop_clock(void);
@@ -37,8 +45,9 @@ void limits_explain(Status status);
 
 // The options of section "Command line" of the language. Borrowed from argv.
 typedef struct CommandLine {
-    const char *file; // "-": standard input; NULL when code is given
-    const char *code; // of -e
+    const char *file;             // "-": standard input; NULL when code is given
+    const char *code;             // of -e
+    const struct PathList *paths; // of test and bench: the files, one after the other
     RunMode mode;
     bool json;
     bool memory, sums;         // of check

@@ -502,7 +502,9 @@ bool foretell_refuses(const CommandLine *line) {
     if (line->mode != RUN_PROGRAM || !is_repeatable(line)) return false;
     if (device_settings_read(&settings) != STATUS_OK) return false; // its run will say so
     Pass pass = {.line = line, .limit = settings.limit_bytes, .silent = true};
+    rlim_t before = limits_hold(&line->limits);
     if (pass.limit > 0) foretell_without_input(&pass);
+    limits_let_go(before);
     bool refused = pass.why.length > 0;
     Foresight foresight = {.context = (void *)(uintptr_t)line};
     if (pass.limit == 0) foresight.large = foresee_large;

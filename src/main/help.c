@@ -8,7 +8,8 @@
 #include "check/help.h"
 #include "main/command.h"
 
-#define RUNNERS "run repl test bench profile"
+#define PROGRAMS "run test bench profile"
+#define RUNNERS PROGRAMS " repl"
 #define TALKERS "generate chat"
 #define MODELS " models quantize serve " TALKERS
 
@@ -38,9 +39,9 @@ const OptionHelp option_help[] = {
     {"--ranks", "WHO", RUNNERS, "under mpirun, whose output is seen: first, or all"},
     {"--memory-limit", "SIZE", RUNNERS,
      "at most SIZE (500MB, 2GB) of device memory: the rest is moved out and back"},
-    {"--host-limit", "SIZE", RUNNERS " mcp",
+    {"--host-limit", "SIZE", PROGRAMS " mcp",
      "at most SIZE (500MB, 2GB) of the process's own memory"},
-    {"--time-limit", "TIME", RUNNERS " mcp", "end the program after TIME (500ms, 10s, 2m)"},
+    {"--time-limit", "TIME", PROGRAMS " mcp", "end the program after TIME (500ms, 10s, 2m)"},
     {"--sandbox", "FOLDER", RUNNERS " mcp",
      "read and write files in FOLDER only, without the environment"},
     {"--filter", "TEXT", "test bench", "run only blocks with TEXT in their name"},

@@ -11,8 +11,11 @@
 
 #include "base/number.h"
 #include "base/sandbox.h"
+#include "check/check.h"
 #include "device/cpu/blas.h"
 #include "main/command.h"
+#include "ranks/ranks.h"
+#include "value/heap.h"
 
 bool limit_seconds_read(const char *text, double *out) {
     static const char *const units[] = {"", "s", "ms", "m", "h", NULL};
@@ -20,7 +23,11 @@ bool limit_seconds_read(const char *text, double *out) {
     return number_read_quantity(text, units, factors, out) && *out >= 1e-3;
 }
 
-enum { TICK_MICROSECONDS = 100000, TICKS_MAX = 50 };
+enum {
+    TICK_MICROSECONDS = 100000,
+    TICKS_MAX = 50,
+    FORETELLING_BYTES = 280 << 20, // of the stacks that it is given, of which most is untouched
+};
 
 static Limits applied;
 static volatile sig_atomic_t ticks; // since the time was over
@@ -90,25 +97,62 @@ static size_t data_bytes(void) {
     return kilobytes * 1024;
 }
 
-static Status limit_host(size_t bytes) {
+// Beyond what the process has now.
+static Status limit_data(size_t bytes) {
     struct rlimit limit;
     getrlimit(RLIMIT_DATA, &limit);
-    if (blas_load() != STATUS_OK) error_clear(); // its work areas are not the program's
     bytes += data_bytes();
     limit.rlim_cur = limit.rlim_max < bytes ? limit.rlim_max : bytes;
     if (setrlimit(RLIMIT_DATA, &limit) == 0) return STATUS_OK;
     return fail(STATUS_SETTING, "--host-limit: %s", strerror(errno));
 }
 
+static Status limit_host(size_t bytes) {
+    if (blas_load() != STATUS_OK) error_clear(); // its work areas are not the program's
+    return limit_data(bytes);
+}
+
+rlim_t limits_hold(const Limits *limits) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_DATA, &limit);
+    bool held =
+        !limits->host_bytes || limit_data(limits->host_bytes + FORETELLING_BYTES) == STATUS_OK;
+    if (!held) error_clear(); // the program's own start will say so
+    return limit.rlim_cur;
+}
+
+void limits_let_go(rlim_t before) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_DATA, &limit);
+    limit.rlim_cur = before;
+    (void)setrlimit(RLIMIT_DATA, &limit); // it was so before
+}
+
+Status limits_confine(const Limits *limits, const char *const *scripts, size_t count) {
+    if (!limits->sandbox) return STATUS_OK;
+    heap_start(); // it asks /proc where this thread's stack lies
+    Text standard = {0}, tried = {0};
+    VECTOR(const char *) readable = {0};
+    for (size_t i = 0; i < count; i++) VECTOR_PUSH(&readable, scripts[i]);
+    if (imports_find_standard("std/", &standard, &tried))
+        VECTOR_PUSH(&readable, text_get(&standard));
+    clear_environment();
+    keep_temporary_files_in(limits->sandbox);
+    // Ranks talk to each other over TCP, too.
+    Status status = sandbox_enter(&(Sandbox){.folder = limits->sandbox,
+                                             .readable = readable.items,
+                                             .readable_count = readable.count,
+                                             .offline = ranks_count() == 1});
+    VECTOR_FREE(&readable);
+    text_free(&standard);
+    text_free(&tried);
+    return status;
+}
+
 Status limits_apply(const Limits *limits) {
-    bool first = !applied.host_bytes && !applied.sandbox;
+    bool first = !applied.host_bytes;
     applied = *limits;
     if (first && limits->host_bytes) TRY(limit_host(limits->host_bytes));
-    if (first && limits->sandbox) {
-        clear_environment();
-        keep_temporary_files_in(limits->sandbox);
-        TRY(sandbox_enter(limits->sandbox));
-    }
     if (limits->seconds > 0) start_clock(limits->seconds);
     return STATUS_OK;
 }

@@ -23,7 +23,7 @@ typedef struct Serving {
 static Status serve(const McpLimits *limits) {
     if (chdir(limits->folder) != 0)
         return fail(STATUS_IO, "--sandbox: %s: %s", limits->folder, strerror(errno));
-    TRY(limits_apply(&(Limits){.sandbox = limits->folder}));
+    TRY(limits_confine(&(Limits){.sandbox = limits->folder}, NULL, 0));
     Mcp *mcp = mcp_new(limits);
     Text out = {0};
     char chunk[65536];

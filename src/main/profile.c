@@ -271,11 +271,12 @@ static Status write_trace(FILE *stream, void *context) {
     return status;
 }
 
-// "model.tl" of "there/model.tl", for files in the folder where the command runs.
+// "model.tl" of "there/model.tl", for files in the folder where the command runs, or its sandbox.
 static void append_output(const CommandLine *line, const char *ending, Text *out) {
     const char *name = line->file && strcmp(line->file, "-") != 0 ? line->file : "program";
     const char *slash = strrchr(name, '/');
     const char *base = slash ? slash + 1 : name, *dot = strrchr(base, '.');
+    if (line->limits.sandbox) text_format(out, "%s/", line->limits.sandbox);
     text_append(out, base, dot && dot != base ? (size_t)(dot - base) : strlen(base));
     text_append_string(out, ending);
 }

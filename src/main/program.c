@@ -116,8 +116,12 @@ static int memory_account(int status, Text *report) {
 }
 
 Status program_begin(const CommandLine *line) {
+    const char *const *scripts =
+        line->paths ? (const char *const *)line->paths->items : &line->file;
+    size_t count = line->paths ? line->paths->count : line->file != NULL;
     signals_install();
     TRY(ranks_program_begin(line->all_ranks_speak));
+    TRY(limits_confine(&line->limits, scripts, count));
     return device_settings_check();
 }
 

@@ -20,9 +20,10 @@ int command_repl(const Command *command, int count, char **arguments) {
     for (int index = 0; index < count;)
         if (!option_read(&line, arguments, count, &index))
             return usage_error(command, "%s is not expected", arguments[index]);
-    if (line.mode != RUN_PROGRAM || line.json || line.filter)
-        return usage_error(command, "the REPL takes --device, --memory-check, --seed, --quiet and "
-                                    "--verbose");
+    if (line.mode != RUN_PROGRAM || line.json || line.filter || line.limits.host_bytes ||
+        line.limits.seconds > 0)
+        return usage_error(command, "the REPL takes --device, --memory-check, --memory-limit, "
+                                    "--sandbox, --seed, --quiet and --verbose");
     if (program_begin(&line) != STATUS_OK) return report_current_error();
     if (ranks_own() != 0) be_silent();
     Interp *interp = interp_new(runtime_current, &line.interp);

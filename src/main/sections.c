@@ -51,6 +51,7 @@ void sections_run(const CommandLine *line, Interp *interp, Program *program, Tal
 
 static int run_paths(CommandLine *line, const PathList *paths) {
     Tally tally = {.mode = line->mode};
+    line->paths = paths;
     if (program_begin(line) != STATUS_OK) return report_current_error();
     for (size_t i = 0; i < paths->count; i++) {
         Program *program = program_load(paths->items[i], NULL);

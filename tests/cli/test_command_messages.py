@@ -15,7 +15,7 @@ USAGE = [
     (["check"], "error: a file is missing\nusage: tl check [--json|--sums] FILE...   (also: tl check --memory FILE [arguments...])\n"),
     (["-e"], "error: -e needs code\n" + RUN_USAGE),
     (["run"], "error: a file is missing\n" + RUN_USAGE),
-    (["repl", "--test"], "error: the REPL takes --device, --memory-check, --seed, --quiet and --verbose\n"
+    (["repl", "--test"], "error: the REPL takes --device, --memory-check, --memory-limit, --sandbox, --seed, --quiet and --verbose\n"
                          "usage: tl repl   (also: tl on a terminal)\n"),
     (["tset"], "error: there is no file and no command tset; did you mean tl test?\n"
                "usage: tl test [--filter TEXT] [FILE|FOLDER...]\n"),

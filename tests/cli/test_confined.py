@@ -7,7 +7,7 @@ import time
 import unittest
 from pathlib import Path
 
-from tl import TL, need_no_sanitizer, need_sandbox, run, run_code
+from tl import TL, fixture, need_no_sanitizer, need_sandbox, run, run_code
 
 LEARN = """
 let w = learnable(zeros([2]))
@@ -135,6 +135,64 @@ print(len(svd(randn([50, 50]))))
             self.assertEqual((result.status, result.out), (0, "40.0\n"), result.err)
             self.assertRegex(result.err, r"MB moved out in \d+ parts")
             self.assertEqual(os.listdir(folder), [])
+
+    def test_what_is_read_before_the_run_is_confined_too(self):
+        need_sandbox()
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
+            Path(other, "secret.tl").write_text("let secret = 5\n")
+            Path(folder, "inside.tl").write_text("let shown = 6\n")
+            program = Path(other, "program.tl")
+            begin = f'import "std/layers.tl"\nimport "{folder}/inside.tl"\n'
+            program.write_text(begin + f'print(shown, exists("{other}/secret.tl"), exists("{folder}/inside.tl"))\n')
+            for limit in ((), ("--memory-limit", "1MB")):
+                result = run("run", "--sandbox", folder, *limit, program)
+                self.assertEqual((result.status, result.out), (0, "6 false true\n"), result.err)
+                for path in (f"{other}/secret.tl", "secret.tl"):
+                    Path(other, "thief.tl").write_text(f'import "{path}"\nprint(secret)\n')
+                    result = run("run", "--sandbox", folder, *limit, Path(other, "thief.tl"), env={"TL_PATH": other})
+                    self.assertEqual((result.status, result.out), (1, ""))
+                    self.assertIn(f"cannot open {other}/secret.tl: Permission denied", result.err)
+            Path(other, "blocks.tl").write_text(f'test "a" {{ assert(not exists("{other}/secret.tl")) }}\n')
+            result = run("test", "--sandbox", folder, Path(other, "blocks.tl"))
+            self.assertEqual(result.status, 0, result.out + result.err)
+
+    def test_memory_that_foretelling_takes_is_limited(self):
+        need_no_sanitizer("needs the whole address space")
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "p.tl").write_text('let l = []\nwhile true { l.push("abcdefgh" + str(len(l))) }\n')
+            before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+            result = run("run", "--host-limit", "50MB", "--memory-limit", "1MB", "p.tl", cwd=folder)
+            self.assertIn("--host-limit", result.err)
+            self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, max(before, 250 << 10) + 1)
+
+    def test_a_sandbox_makes_no_connections(self):
+        need_sandbox()
+        path = fixture(self, "models/mini-f16.gguf")
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "m.gguf").write_bytes(path.read_bytes())
+            result = run("run", "--sandbox", folder, "--time-limit", "20s", "-e",
+                         f'serve(load_model("{folder}/m.gguf"), port: 0)')
+        self.assertEqual(result.status, 1)
+        self.assertIn("cannot listen on 127.0.0.1 port 0: Permission denied", result.err)
+
+    def test_a_session_is_confined(self):
+        need_sandbox()
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
+            Path(other, "secret.txt").write_text("secret")
+            result = run("repl", "--sandbox", folder, stdin=f'read_file("{other}/secret.txt")\n'.encode())
+            self.assertNotIn("secret\n", result.out)
+            self.assertIn("Permission denied", result.err)
+        for option in (["--host-limit", "1GB"], ["--time-limit", "1s"]):
+            result = run("repl", *option)
+            self.assertEqual(result.status, 2)
+            self.assertIn("the REPL takes --device", result.err)
+
+    def test_a_profile_lies_in_the_folder(self):
+        need_sandbox()
+        with tempfile.TemporaryDirectory() as folder:
+            result = run("profile", "--sandbox", folder, "-e", "print(sum(ones([3])))")
+            self.assertEqual((result.status, result.out), (0, "3.0\n"), result.err)
+            self.assertEqual(sorted(os.listdir(folder)), ["program.profile.html", "program.trace.json"])
 
     def test_a_folder_that_is_not_there(self):
         result = self.confined("print(1)", "/does/not/exist")
