@@ -36,7 +36,9 @@ struct Foretelling {
     Device *computer; // computes what is small; its memory is not the program's
     bool planning;    // what is read now is read by a planner
     bool ignores_reads;
+    bool guessed; // a number that the program may look at
     uint64_t reads, work;
+    SureForecast sure; // as long as nothing unknown was read
     VECTOR(LooseRead) loose;
     uint64_t mapped_bytes, mapped_most, repacked_most, read_bytes, read_most, held_most;
     uint64_t operation_bytes, tensor_bytes;
@@ -158,9 +160,18 @@ static Status upload_foretold(Device *device, Buffer *buffer, size_t offset, con
     return STATUS_OK;
 }
 
+static SureForecast find_sure(const Foretelling *now) {
+    const Device *device = device_default_opened();
+    Forecast found = {0};
+    if (device) report_forecast(device, &found);
+    if (now->highest.peak_bytes > found.peak_bytes) found = now->highest;
+    return (SureForecast){found.peak_bytes, now->tensor_bytes, found.peak_at, now->tensor_at};
+}
+
 static LooseRead *loose_at(Foretelling *now, SourcePos at) {
     for (size_t i = 0; i < now->loose.count; i++)
         if (now->loose.items[i].at == at) return &now->loose.items[i];
+    if (now->loose.count == 0) now->sure = find_sure(now);
     LooseRead read = {.at = at};
     VECTOR_PUSH(&now->loose, read);
     return &now->loose.items[now->loose.count - 1];
@@ -214,6 +225,19 @@ void foretell_unknown(void) {
     Foretelling *now = current();
     if (!now) return;
     loose_at(now, origin_current.at);
+    now->reads++;
+}
+
+double foretell_guess(void) {
+    Foretelling *now = current();
+    now->guessed = true;
+    return now->guess == FORETELL_GUESS_TRUE ? 0 : 1;
+}
+
+void foretell_measured(SourcePos at) {
+    Foretelling *now = current();
+    if (!now || !now->guessed) return;
+    loose_at(now, at);
     now->reads++;
 }
 
@@ -404,6 +428,7 @@ void foretelling_report(const Device *device, Forecast *out) {
         now->highest.cached_buffers = out->cached_buffers;
         *out = now->highest;
     }
+    out->sure = now->loose.count > 0 ? now->sure : find_sure(now);
     out->mapped_bytes = now->mapped_most;
     out->repacked_bytes = now->repacked_most;
     out->read_bytes = now->read_most;

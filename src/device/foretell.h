@@ -51,6 +51,10 @@ bool foretell_ignore_reads(bool ignore);
 uint64_t foretell_reads(void);
 // What only a run gets, such as its input, is asked for.
 void foretell_unknown(void);
+// What stands for a number that only a run finds, and is read without a trace at first. Once there
+// is one, the program's looking at such numbers is noted.
+double foretell_guess(void);
+void foretell_measured(SourcePos at);
 // A number of the host that unknown numbers decide: becomes the most that it can be.
 void foretell_most(const TensorView *source, int64_t most, int64_t *count);
 // Whether the numbers of a buffer are known here; true of what is not foretold.
@@ -65,8 +69,15 @@ typedef struct ForecastHolder {
     uint64_t bytes;
 } ForecastHolder;
 
+// What is sure of a pass: all that comes before the first unknown number that is read.
+typedef struct SureForecast {
+    uint64_t peak_bytes, tensor_bytes;
+    SourcePos peak_at, tensor_at;
+} SureForecast;
+
 // What one pass has found of the default device.
 typedef struct Forecast {
+    SureForecast sure;
     uint64_t peak_bytes, cached_bytes, cached_buffers;
     uint64_t purposes[PURPOSE_COUNT];      // bytes of each at the peak
     uint64_t mapped_bytes, repacked_bytes; // the most at any moment

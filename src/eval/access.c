@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device/foretell.h"
 #include "eval/access.h"
 #include "eval/bind.h"
 #include "tensor/view.h"
@@ -217,6 +218,7 @@ Value value_get_property(Value object, const char *name, size_t length) {
     case VALUE_DICT: return value_retain(dict_get(object.as.dict, value_string(name, length)));
     case VALUE_STRUCT: {
         int index = struct_find_field(object.as.instance->type, name, length);
+        if (object.as.instance->type->is_measured) foretell_measured(origin_current.at);
         return index < 0 ? value_absent() : value_retain(object.as.instance->fields[index]);
     }
     default: return value_absent();

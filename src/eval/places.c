@@ -2,6 +2,7 @@
 // struct's field. Everything else (slices, tensors, errors) goes the ways of subscripts.c and
 // assign.c.
 #include "eval/places.h"
+#include "device/foretell.h"
 #include "eval/formula.h"
 #include "eval/structs.h"
 #include "eval/subscripts.h"
@@ -143,6 +144,7 @@ const Code *lower_index(Lowering *lowering, const Node *node) {
 // --- fields
 
 static int field_search(FieldMemory *memory, const StructType *type, const StepCode *step) {
+    if (type->is_measured) foretell_measured(step->span.begin);
     int index = struct_find_field(type, step->name, step->name_length);
     if (index >= 0) *memory = (FieldMemory){type->id, index};
     return index;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/foretell.h"
 #include "eval/upper.h"
 #include "learn/learn_run.h"
 #include "ranks/sharded.h"
@@ -19,8 +20,10 @@
 static const char *const result_fields[] = {"losses", "grad_norms", "validations", "rates",
                                             "epochs", "best",       "best_epoch",  "stopped"};
 enum { RESULT_FIELDS = sizeof result_fields / sizeof *result_fields };
-const StructType learn_result_type = {
-    .name = "Training", .field_count = RESULT_FIELDS, .field_names = result_fields};
+const StructType learn_result_type = {.name = "Training",
+                                      .field_count = RESULT_FIELDS,
+                                      .field_names = result_fields,
+                                      .is_measured = true};
 
 Learning *learning_new(void) {
     return memory_allocate_zeroed(1, sizeof(Learning));
@@ -44,10 +47,16 @@ LearnRun *learn_running(void) {
 
 // --- epochs
 
-static Status read_judged(Value value, double *out) {
+static Status read_judged(LearnRun *run, Value value, double *out) {
     if (value.kind != VALUE_TENSOR || tensor_count(value.as.tensor) != 1)
         return value_to_double(value, "validate", out);
-    return tensor_read_floats(value.as.tensor, out);
+    uint64_t reads = foretell_reads();
+    bool before = foretell_ignore_reads(true); // it ends nothing by itself
+    Status status = tensor_read_floats(value.as.tensor, out);
+    foretell_ignore_reads(before);
+    run->guessed = foretell_reads() != reads;
+    if (run->guessed) *out = foretell_guess();
+    return status;
 }
 
 // What validate gives, without gradients and dropout, and with the names of batches whole.
@@ -68,7 +77,7 @@ static bool validate(LearnRun *run, double *out) {
     learn_show_whole(run);
     Value value = eval_validate(run);
     if (failed(value)) return false;
-    Status status = read_judged(value, out);
+    Status status = read_judged(run, value, out);
     value_release(value);
     if (status != STATUS_OK) error_place(run->code->settings[SETTING_validate]->span);
     return status == STATUS_OK;
@@ -95,7 +104,8 @@ static Status note_best(LearnRun *run) {
     }
     run->waited = better ? 0 : run->waited + 1;
     if (run->patience == 0) return STATUS_OK;
-    run->stop = run->waited >= run->patience;
+    if (run->guessed) foretell_unknown();
+    run->stop = run->waited >= run->patience && !run->guessed; // at most all epochs are made
     return better && !learn_judged_before(run) ? learn_keep_best(run) : STATUS_OK;
 }
 

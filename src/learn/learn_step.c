@@ -42,13 +42,16 @@ static Status check_loss(Value loss) {
     return STATUS_OK;
 }
 
-static Status read_loss(Value loss, double *out) {
+static Status read_loss(LearnRun *run, Value loss, double *out) {
     Scalar scalar;
-    bool before = foretell_ignore_reads(true); // it is reported, and ends nothing
+    uint64_t reads = foretell_reads();
+    bool before = foretell_ignore_reads(true); // it is reported, and ends nothing by itself
     Status status = tensor_read_scalar(loss.as.tensor, &scalar);
     foretell_ignore_reads(before);
     TRY(status);
     *out = scalar.dtype == DTYPE_FLOAT64 ? scalar.as.f : (double)scalar.as.i;
+    run->guessed = foretell_reads() != reads;
+    if (run->guessed) *out = foretell_guess();
     return STATUS_OK;
 }
 
@@ -105,7 +108,7 @@ Status learn_gather(LearnRun *run, Value value, int64_t rows, double share) {
     TRY(tape_backward(part ? part : value.as.tensor, &reached));
     note_reached(run, &reached);
     tensor_array_release(&reached);
-    TRY(read_loss(value, &loss));
+    TRY(read_loss(run, value, &loss));
     if (!isfinite(loss)) {
         learn_drop_gathered(run);
         return fail_diverged(run, false, loss);

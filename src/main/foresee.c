@@ -191,16 +191,16 @@ static uint64_t number_of(const json_t *found, const char *key) {
 
 // Why the program cannot run; stays empty when it can, or nobody knows.
 static void judge(const json_t *found, Text *why) {
-    const json_t *tensor = json_object_get(found, "tensor");
+    const json_t *sure = json_object_get(found, "sure"), *tensor = json_object_get(sure, "tensor");
     Fit fit = {.device = json_string_value(json_object_get(found, "device")),
-               .peak = number_of(found, "peak"),
+               .peak = number_of(sure, "peak"),
                .tensor = number_of(tensor, "bytes"),
                .limit = number_of(found, "limit"),
                .own = number_of(found, "own"),
                .room = number_of(found, "room"),
                .running = true};
-    if (!json_is_true(json_object_get(found, "exact")) || fit_of(&fit) == FIT_WELL) return;
-    const json_t *at = json_object_get(fit_of(&fit) == FIT_LARGE ? tensor : found, "at");
+    if (fit_of(&fit) == FIT_WELL) return;
+    const json_t *at = json_object_get(fit_of(&fit) == FIT_LARGE ? tensor : sure, "at");
     const char *file = json_string_value(json_object_get(at, "file"));
     Text place = {0};
     if (file)

@@ -90,10 +90,14 @@ static json_t *found_json(const Device *device, const Forecast *forecast) {
                                   "at", place_json(forecast->operation_at));
     json_t *tensor = json_pack("{s:I, s:o}", "bytes", (json_int_t)forecast->tensor_bytes, "at",
                                place_json(forecast->tensor_at));
+    const SureForecast *known = &forecast->sure;
+    json_t *sure = json_pack("{s:I, s:o, s:{s:I, s:o}}", "peak", (json_int_t)known->peak_bytes,
+                             "at", place_json(known->peak_at), "tensor", "bytes",
+                             (json_int_t)known->tensor_bytes, "at", place_json(known->tensor_at));
     uint64_t room = forecast->away_room < INT64_MAX ? forecast->away_room : INT64_MAX;
     json_t *found = json_pack(
         "{s:s, s:s, s:b, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, "
-        "s:n}",
+        "s:o, s:n}",
         "device", device->name, "description", device->description, "exact",
         forecast->loose_count == 0, "peak", (json_int_t)forecast->peak_bytes, "at",
         place_json(forecast->peak_at), "holders", holders_json(forecast), "cached",
@@ -101,7 +105,8 @@ static json_t *found_json(const Device *device, const Forecast *forecast) {
         "repacked", (json_int_t)forecast->repacked_bytes, "read", (json_int_t)forecast->read_bytes,
         "held", (json_int_t)forecast->held_bytes, "limit", (json_int_t)device->memory_limit, "own",
         (json_int_t)device->own_bytes, "room", (json_int_t)room, "operation", operation, "tensor",
-        tensor, "loose", places_json(forecast->loose, forecast->loose_count), "failure");
+        tensor, "sure", sure, "loose", places_json(forecast->loose, forecast->loose_count),
+        "failure");
     for (int i = PURPOSE_RESULT + 1; i < PURPOSE_COUNT; i++)
         json_object_set_new(found, purposes[i].key,
                             json_integer((json_int_t)forecast->purposes[i]));
@@ -161,17 +166,17 @@ static void append_spot(const Pass *pass, SourcePos position, Text *out) {
 
 // What is above the limit must have room where it moves to, and each tensor on the device itself.
 static void judge(Pass *pass) {
-    const Forecast *forecast = &pass->forecast;
-    if (!pass->found || forecast->loose_count > 0) return;
+    const SureForecast *sure = &pass->forecast.sure;
+    if (!pass->found) return;
     Fit fit = {.device = json_string_value(json_object_get(pass->found, "device")),
-               .peak = forecast->peak_bytes,
-               .tensor = forecast->tensor_bytes,
+               .peak = sure->peak_bytes,
+               .tensor = sure->tensor_bytes,
                .limit = pass->limit,
                .own = pass->own,
-               .room = forecast->away_room,
+               .room = pass->forecast.away_room,
                .running = pass->during};
     if (fit_of(&fit) == FIT_WELL) return;
-    pass->refused_at = fit_of(&fit) == FIT_LARGE ? forecast->tensor_at : forecast->peak_at;
+    pass->refused_at = fit_of(&fit) == FIT_LARGE ? sure->tensor_at : sure->peak_at;
     pass->help = fit_help(&fit);
     Text place = {0};
     append_spot(pass, pass->refused_at, &place);
