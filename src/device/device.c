@@ -10,6 +10,7 @@
 #include "device/cpu/cpu.h"
 #include "device/foretell.h"
 #include "device/pool.h"
+#include "device/spill.h"
 #include "device/staging.h"
 #include "device/vulkan/open.h"
 
@@ -98,6 +99,10 @@ void device_close(Device *device) {
     staging_close(device);
     device->backend->destroy(device);
     free(device);
+}
+
+uint64_t device_room_beyond(const Device *device) {
+    return device->pool->settings.device_bytes > 0 ? 0 : spill_room(device);
 }
 
 bool device_is_short(const Device *device) {

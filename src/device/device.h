@@ -104,6 +104,8 @@ Status device_open(const char *name, Device **out) MUST_USE;
 // Drains the pool, then destroys the device. Buffers must have been purged or released.
 void device_close(Device *device);
 
+// Bytes that may leave it for the host's memory or a file, at most.
+uint64_t device_room_beyond(const Device *device);
 // Whether it has refused memory, so that buffers leave it.
 bool device_is_short(const Device *device);
 

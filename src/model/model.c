@@ -99,10 +99,14 @@ static void index_names(Model *model) {
 static Status check_size(const Reader *reader, const char *path) {
     Device *device;
     TRY(device_default(&device));
-    size_t bytes = reader_bytes(reader);
+    uint64_t bytes = reader_bytes(reader), room = device_room_beyond(device);
     if (device->memory_limit == 0 || bytes <= device->memory_limit) return STATUS_OK;
-    return fail(STATUS_MEMORY, "%s needs %.2f MB for its tensors, but %s has %.2f MB", path,
-                (double)bytes / 1048576.0, device->name, (double)device->memory_limit / 1048576.0);
+    if (bytes - device->memory_limit <= room) return STATUS_OK;
+    (void)fail(STATUS_MEMORY, "%s needs %.2f MB for its tensors, but %s has %.2f MB", path,
+               (double)bytes / 0x1p20, device->name, (double)device->memory_limit / 0x1p20);
+    return room == 0 ? STATUS_MEMORY
+                     : fail_help("there is room for %.2f MB of the rest where it would be moved to",
+                                 (double)room / 0x1p20);
 }
 
 // float16 is half of what attention reads of a long text, and loses less than weights of 16 bits

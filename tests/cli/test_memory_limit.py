@@ -13,8 +13,9 @@ import time
 import unittest
 from pathlib import Path
 
-from test_foretell import Generator, measured
-from tl import ROOT, TL, run, run_code
+from memory_programs import Generator
+from test_foretell import measured
+from tl import ROOT, TL, fixture, run, run_code
 
 # Other devices move to the host's memory.
 ON_DISK = "--device cpu --memory-limit 4MB"
@@ -292,6 +293,23 @@ class Limited(unittest.TestCase):
             self.assertGreaterEqual(lent(result), 0.25, kind)
             self.assertLessEqual(float(re.search(r"^peak +([\d.]+) MB", result.err, re.M)[1]), 0.065, kind)
 
+    def test_a_model_may_be_larger_than_the_limit(self):
+        path = fixture(self, "models/stories260K.gguf")
+        code = f'let m = load_model("{path}")\nprint(generate(m, "Once", 8, temperature: 0.0), sum(m["token_embd.weight"] as float32))\n'
+        free = run_code(code)
+        for limit in ("512KB", "100KB"):
+            result = self.limited(code, limit)
+            self.assertEqual((result.status, result.out), (0, free.out), result.err)
+            peak = float(re.search(r"^peak +([\d.]+) MB", result.err, re.M)[1])
+            self.assertLessEqual(peak, 0.5 if limit == "512KB" else 0.1)
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "program.tl").write_text(code)
+            result = subprocess.run(["bash", "-c", f"ulimit -f 100; exec {TL} run {ON_DISK.replace('4MB', '512KB')} program.tl"],
+                                    cwd=folder, capture_output=True, text=True)
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn(f"error[memory]: {path} needs 1.12 MB for its tensors, but cpu has 0.50 MB\n", result.stderr)
+        self.assertIn("help: there is room for 0.10 MB of the rest where it would be moved to\n", result.stderr)
+
     def test_large_tensors_are_written_and_read_where_they_are(self):
         code = ('let x = tensor([i * 0.5 for i in 0..40000])\nprint(to_list(x)[39999], x[7] as float, memory().away > 0)\n'
                 'x[8] = 1.0\nlet y = sort(x)\nprint(y[39999] as float, argmax(x) as int)\n')
@@ -308,6 +326,16 @@ class Limited(unittest.TestCase):
         self.assertIn("error[memory]: the program holds 8.00 MB here, --memory-limit is 4.00 MB, and there is room for "
                       "1.00 MB of the rest\n --> program.tl:3:9\n", result.stderr)
         self.assertIn("raise the limit, or let TMPDIR name a folder with more room; nothing has run", result.stderr)
+
+    def test_it_is_said_whatever_comes_after_the_first_unknown_number(self):
+        code = ('print("begun")\nlet kept = [ones([512, 512]) for i in 0..8]\nif sum(rand([300, 300])) > 1.0 { print(1) }\n')
+        for program, out in ((code, ""), ("if sum(rand([300, 300])) > 1.0 { print(1) }\n" + code, "1\nbegun\n")):
+            with tempfile.TemporaryDirectory() as folder:
+                Path(folder, "program.tl").write_text(program)
+                result = subprocess.run(["bash", "-c", f"ulimit -f 1024; exec {TL} run {ON_DISK} program.tl"],
+                                        cwd=folder, capture_output=True, text=True)
+            self.assertEqual((result.returncode, result.stdout), (1, out), result.stderr)
+            self.assertEqual("nothing has run" in result.stderr, out == "")
 
     def test_a_disk_that_is_full_is_an_error_of_the_run(self):
         # How large the list becomes, only the run knows.
@@ -477,7 +505,7 @@ class Limited(unittest.TestCase):
     def test_generated_programs_at_random_limits(self):
         drawn = random.Random(SEED)
         for number in range(SEED, SEED + self.COUNT):
-            code = "seed(1)\n" + Generator(number).program()
+            code = Generator(number).program()
             with self.subTest(seed=number), tempfile.TemporaryDirectory() as folder:
                 Path(folder, "p.tl").write_text(code)
                 peak, free = measured("--quiet", "p.tl", cwd=folder)
