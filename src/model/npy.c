@@ -173,5 +173,5 @@ static Status write_array(FILE *stream, void *context) {
 }
 
 Status npy_write(const char *path, Tensor *tensor) {
-    return file_replace_stream(path, write_array, tensor);
+    return file_keep_stream(path, write_array, tensor);
 }

@@ -4,6 +4,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import unittest
 from pathlib import Path
 
 from test_generate import MODEL
-from tl import TL, run
+from tl import ROOT, TL, run
 
 KILLS = 4
 SEED = int(os.environ.get("TL_TEST_SEED", 1))
@@ -135,6 +136,23 @@ class Killed(unittest.TestCase):
             with self.subTest(format=ending):
                 self.survives(SAVES.format(format=ending), SAVED.format(format=ending), f"state.{ending}")
 
+    def test_other_files(self):
+        """One call each that writes FILE of a number, and one that reads it back."""
+        files = {
+            "s.npy": ("save(full([400, 60], i), FILE)", "all(load(FILE) == load(FILE)[0, 0])"),
+            "s.csv": ("write_csv(FILE, [[i, i] for j in 0..3000])", "(fn(r) { len(r) == 3000 and all([x == r[0] for x in r]) })(read_csv(FILE))"),
+            "i.png": ("save_image(full([3, 200, 200], i % 7 / 7.0), FILE)", "load_image(FILE).shape[1] == 200"),
+            "i.jpg": ("save_image(full([3, 200, 200], i % 7 / 7.0), FILE)", "load_image(FILE).shape[1] == 200"),
+            "i.bmp": ("save_image(full([3, 200, 200], i % 7 / 7.0), FILE)", "load_image(FILE).shape[1] == 200"),
+            "a.wav": ("save_audio(full([1, 30000], i % 7 / 7.0), FILE, 8000)", "load_audio(FILE)[0].shape[1] == 30000"),
+            "p.svg": ("plot(rand([500]), FILE)", 'read_file(FILE).trim().ends_with("</svg>")'),
+            "p.png": ("plot(rand([500]), FILE)", "load_image(FILE).shape[1] > 0")}
+        for name, (write, read) in files.items():
+            with self.subTest(name):
+                make = "let i = 0\nwhile true {\n    WRITE\n    i += 1\n}\n".replace("WRITE", write)
+                use = f'assert({read})\nprint("whole")\n'
+                self.survives(make.replace("FILE", f'"{name}"'), use.replace("FILE", f'"{name}"'), name)
+
     def test_texts(self):
         self.survives(WRITES, WRITTEN, "state.txt")
 
@@ -169,6 +187,23 @@ class Killed(unittest.TestCase):
                 kills += 1
             result = run("run", "--quiet", "train.tl", cwd=self.folder.name)
             self.assertEqual((result.status, result.out), (0, whole.out), result.err)
+
+
+class OneDoor(unittest.TestCase):
+    # The door; what appends or writes where nothing of the user's is: logs, caches, files without a name; fmt, which
+    # replaces a file with the same care; text that write_file adds, and the path that the door gives it.
+    OTHERS = {"base/file_replace.c", "base/output.c", "device/spill.c", "device/vulkan/disk_cache.c",
+              "device/vulkan/validation.c", "library/builtin_file.c", "main/fmt.c", "repl/input.c"}
+    # The path that the door gives goes to a library.
+    THROUGH = {"data/audio_file.c", "model/npz.c"}
+
+    def test_every_file_is_written_through_one_door(self):
+        writes = re.compile(r'fopen\([^;]*"[wa]|O_CREAT|O_TMPFILE|mkostemp|mkstemp|\brename\(|\bfopen\([^;]*mode|SFM_WRITE|ZIP_CREATE')
+        found = {str(path.relative_to(ROOT / "src")) for path in (ROOT / "src").rglob("*.c") if writes.search(path.read_text())}
+        nowhere = {"main/foretell.c", "main/ranks.c"}  # /dev/null
+        self.assertEqual(found - self.OTHERS - nowhere, self.THROUGH)
+        for name in self.THROUGH:
+            self.assertRegex((ROOT / "src" / name).read_text(), r"return file_(keep|replace)\(|file_keep\(path, write_")
 
 
 class FullDisk(unittest.TestCase):
