@@ -11,25 +11,73 @@
 static const FolderFamily families[] = {
     {.model_type = "llama", .architecture = "llama", .pairs = true},
     {.model_type = "mistral", .architecture = "llama", .pairs = true},
+    {.model_type = "ministral", .architecture = "llama", .pairs = true},
     {.model_type = "mixtral", .architecture = "llama", .pairs = true},
     {.model_type = "qwen2", .architecture = "qwen2"},
     {.model_type = "qwen3", .architecture = "qwen3"},
-    {.model_type = "gemma2", .architecture = "gemma2", .norms_from_one = true, .norms_after = true},
-    {.model_type = "phi3", .architecture = "phi3"},
-    {.model_type = "gemma", .architecture = "gemma", .norms_from_one = true},
+    {.model_type = "qwen2_vl", .architecture = "qwen2vl"},
+    {.model_type = "qwen2_vl_text", .architecture = "qwen2vl"},
+    {.model_type = "qwen2_5_vl", .architecture = "qwen2vl"},
+    {.model_type = "qwen2_5_vl_text", .architecture = "qwen2vl"},
+    {.model_type = "qwen3_vl_text", .architecture = "qwen3vl"},
+    {.model_type = "qwen2_moe", .architecture = "qwen2moe"},
+    {.model_type = "qwen3_moe", .architecture = "qwen3moe"},
+    {.model_type = "gemma", .architecture = "gemma", .norms_from_one = true, .activation = "gelu"},
+    {.model_type = "gemma2",
+     .architecture = "gemma2",
+     .norms_from_one = true,
+     .norms_after = true,
+     .activation = "gelu"},
     {.model_type = "gemma3_text",
      .architecture = "gemma3",
      .norms_from_one = true,
-     .norms_after = true},
-    {.model_type = "qwen2_moe", .architecture = "qwen2moe"},
-    {.model_type = "qwen3_moe", .architecture = "qwen3moe"},
+     .norms_after = true,
+     .activation = "gelu"},
+    {.model_type = "phi", .architecture = "phi2", .activation = "gelu"},
+    {.model_type = "phi3", .architecture = "phi3"},
     {.model_type = "smollm3", .architecture = "smollm3", .pairs = true},
     {.model_type = "granite", .architecture = "granite", .pairs = true},
+    {.model_type = "granitemoe", .architecture = "granitemoe", .pairs = true},
+    {.model_type = "granitemoeshared", .architecture = "granitemoe", .pairs = true},
+    {.model_type = "olmo", .architecture = "olmo", .pairs = true},
     {.model_type = "olmo2", .architecture = "olmo2", .norms_after = true},
-    {.model_type = "gpt2", .architecture = "gpt2", .transposed = true},
-    {.model_type = "phi", .architecture = "phi2"},
-    {.model_type = "starcoder2", .architecture = "starcoder2"},
+    {.model_type = "olmo3", .architecture = "olmo2", .norms_after = true},
+    {.model_type = "olmoe", .architecture = "olmoe"},
+    {.model_type = "gpt2", .architecture = "gpt2", .transposed = true, .activation = "gelu"},
+    {.model_type = "gpt_bigcode", .architecture = "starcoder", .activation = "gelu"},
+    {.model_type = "starcoder2", .architecture = "starcoder2", .activation = "gelu"},
     {.model_type = "stablelm", .architecture = "stablelm"},
+    {.model_type = "gpt_neox", .architecture = "gptneox", .grouped = true, .activation = "gelu"},
+    {.model_type = "gptj", .architecture = "gptj", .activation = "gelu"},
+    {.model_type = "falcon", .architecture = "falcon", .grouped = true, .activation = "gelu"},
+    {.model_type = "cohere", .architecture = "command-r"},
+    {.model_type = "cohere2", .architecture = "cohere2"},
+    {.model_type = "glm", .architecture = "chatglm"},
+    {.model_type = "glm4", .architecture = "glm4"},
+    {.model_type = "glm4_moe", .architecture = "glm4moe", .norms_after = true, .by_sigmoid = true},
+    {.model_type = "deepseek_v2", .architecture = "deepseek2"},
+    {.model_type = "deepseek_v3", .architecture = "deepseek2", .by_sigmoid = true},
+    {.model_type = "kimi_k2", .architecture = "deepseek2", .by_sigmoid = true},
+    {.model_type = "gpt_oss", .architecture = "gpt-oss", .norms_after = true},
+    {.model_type = "dots1", .architecture = "dots1", .by_sigmoid = true},
+    {.model_type = "minimax_m2", .architecture = "minimax-m2", .by_sigmoid = true},
+    {.model_type = "nemotron",
+     .architecture = "nemotron",
+     .centred = true,
+     .norms_from_one = true,
+     .activation = "relu2"},
+    {.model_type = "arcee", .architecture = "arcee", .pairs = true, .activation = "relu2"},
+    {.model_type = "exaone4", .architecture = "exaone4", .norms_after = true},
+    {.model_type = "ernie4_5", .architecture = "ernie4_5"},
+    {.model_type = "ernie4_5_moe", .architecture = "ernie4_5-moe"},
+    {.model_type = "hunyuan_v1_dense", .architecture = "hunyuan-dense"},
+    {.model_type = "hunyuan_v1_moe", .architecture = "hunyuan-moe"},
+    {.model_type = "ministral3", .architecture = "mistral3", .pairs = true},
+    {.model_type = "bloom", .architecture = "bloom", .grouped = true, .activation = "gelu"},
+    {.model_type = "mpt", .architecture = "mpt", .activation = "gelu"},
+    {.model_type = "lfm2", .architecture = "lfm2"},
+    {.model_type = "phimoe", .architecture = "phimoe"},
+    {.model_type = "seed_oss", .architecture = "seed_oss", .norms_after = true},
     {.model_type = "bert", .architecture = "bert", .encodes = true},
     {.model_type = "distilbert", .architecture = "bert", .encodes = true},
     {.model_type = "electra", .architecture = "bert", .encodes = true},
@@ -39,11 +87,13 @@ static const FolderFamily families[] = {
     {.model_type = "nomic_bert", .architecture = "nomic-bert", .encodes = true},
     {.model_type = "modernbert", .architecture = "modern-bert", .encodes = true},
     {.model_type = "eurobert", .architecture = "eurobert", .encodes = true},
-    {.model_type = "gemma3_text",
-     .architecture = "gemma-embedding",
-     .norms_from_one = true,
-     .norms_after = true,
-     .encodes = true},
+    {
+        .model_type = "gemma3_text",
+        .architecture = "gemma-embedding",
+        .norms_from_one = true,
+        .norms_after = true,
+        .encodes = true,
+    },
 };
 
 // Of two families of one type the encoder is meant where attention goes in both directions.
@@ -102,7 +152,7 @@ Status folder_json(const char *folder, const char *name, bool required, json_t *
 
 typedef struct Naming {
     const FolderFamily *family;
-    int64_t heads, heads_kv, positions_cut;
+    int64_t heads, heads_kv, groups, positions_cut;
 } Naming;
 
 static bool ends_with(const char *text, const char *end) {
@@ -122,6 +172,8 @@ static TensorChange change_of(void *context, const char *name) {
     TensorChange change = {0};
     if (family->pairs && (strstr(name, ".attn_q.") || strstr(name, ".attn_k.")))
         change.heads = strstr(name, ".attn_q.") ? naming->heads : naming->heads_kv;
+    if (strstr(name, ".attn_qkv.") && naming->groups > 0)
+        change = (TensorChange){.heads = naming->heads, .groups = naming->groups};
     change.plus_one = family->norms_from_one && ends_with(name, "norm.weight");
     change.transpose = family->transposed && strncmp(name, "blk.", 4) == 0 &&
                        ends_with(name, ".weight") && !strstr(name, "_norm.");
@@ -160,12 +212,13 @@ static Status read_family(const char *folder, const json_t *config, const Folder
                           Reader *reader) {
     TRY(folder_metadata(folder, config, family, &reader->metadata));
     if (family->encodes) folder_put_encoder(config, family, &reader->metadata);
-    const json_t *heads = json_object_get(config, "num_attention_heads");
+    const json_t *heads = folder_heads(config);
     const json_t *heads_kv = json_object_get(config, "num_key_value_heads");
     Naming naming = {
         .family = family,
         .heads = json_integer_value(heads),
         .heads_kv = json_integer_value(heads_kv ? heads_kv : heads),
+        .groups = folder_groups(config, family),
         .positions_cut = folder_positions_cut(family, config),
     };
     TRY(read_tensors(folder, &naming, reader));
@@ -176,7 +229,7 @@ static Status read_family(const char *folder, const json_t *config, const Folder
 static Status read_config(const char *folder, const json_t *config, Reader *reader) {
     const char *type = json_string_value(json_object_get(config, "model_type"));
     if (!type) return fail(STATUS_FORMAT, "%s/config.json does not say the model_type", folder);
-    FolderFamily plain = {.model_type = type, .architecture = type};
+    FolderFamily plain = {.model_type = type, .architecture = type, .activation = ""};
     const FolderFamily *family = folder_family(type, config);
     if (!family) family = &plain; // a page of the user may know it
     if (!family->encodes) return read_family(folder, config, family, reader);

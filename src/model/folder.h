@@ -19,6 +19,10 @@ typedef struct FolderFamily {
     bool transposed;          // matrices are [inputs, outputs]
     bool encodes;             // an encoder; of a type that may be one, where config.json says so
     bool positions_cut;       // the rows of positions up to the padding's are for no token
+    bool centred;             // norm_eps is of centred norms
+    bool grouped;             // joined rows lie by heads of keys: their queries, the key, the value
+    bool by_sigmoid;          // experts are scored by it
+    const char *activation;   // what config.json may name begins so; NULL: silu
 } FolderFamily;
 
 bool folder_is(const char *path);
@@ -34,6 +38,10 @@ Status folder_json(const char *folder, const char *name, bool required, json_t *
 // The metadata that config.json and its neighbours say, as GGUF files have it.
 Status folder_metadata(const char *folder, const json_t *config, const FolderFamily *family,
                        Metadata *out) MUST_USE;
+// How many heads there are, by whichever word says it; NULL: none does.
+const json_t *folder_heads(const json_t *config);
+// How many heads of keys its joined rows have; 0: they are not grouped.
+int64_t folder_groups(const json_t *config, const FolderFamily *family);
 // Tensors that GGUF files have and folders describe in config.json: divisors of angles.
 Status folder_add_factors(const char *folder, const json_t *config, Reader *reader) MUST_USE;
 // Of an encoder: config.json with the keys that decoders have, a new reference.

@@ -8,7 +8,7 @@
 #include "model/folder.h"
 #include "tensor/compose.h"
 
-typedef enum ConfigKind { CONFIG_INTEGER, CONFIG_NUMBER } ConfigKind;
+typedef enum ConfigKind { CONFIG_INTEGER, CONFIG_NUMBER, CONFIG_BOOL } ConfigKind;
 
 typedef struct ConfigRow {
     const char *key, *word; // the word follows the architecture's name
@@ -20,24 +20,45 @@ static const ConfigRow rows[] = {
     {"n_layer", "block_count", CONFIG_INTEGER},
     {"hidden_size", "embedding_length", CONFIG_INTEGER},
     {"n_embd", "embedding_length", CONFIG_INTEGER},
+    {"d_model", "embedding_length", CONFIG_INTEGER},
+    {"n_layers", "block_count", CONFIG_INTEGER},
+    {"n_heads", "attention.head_count", CONFIG_INTEGER},
+    {"max_seq_len", "context_length", CONFIG_INTEGER},
+    {"alibi_bias_max", "attention.max_alibi_bias", CONFIG_NUMBER},
+    {"llama_4_scaling_beta", "attention.temperature_scale", CONFIG_NUMBER},
     {"intermediate_size", "feed_forward_length", CONFIG_INTEGER},
     {"moe_intermediate_size", "expert_feed_forward_length", CONFIG_INTEGER},
     {"num_attention_heads", "attention.head_count", CONFIG_INTEGER},
     {"n_head", "attention.head_count", CONFIG_INTEGER},
     {"num_key_value_heads", "attention.head_count_kv", CONFIG_INTEGER},
+    {"num_kv_heads", "attention.head_count_kv", CONFIG_INTEGER},
     {"head_dim", "attention.key_length", CONFIG_INTEGER},
+    {"v_head_dim", "attention.value_length", CONFIG_INTEGER},
+    {"q_lora_rank", "attention.q_lora_rank", CONFIG_INTEGER},
+    {"kv_lora_rank", "attention.kv_lora_rank", CONFIG_INTEGER},
+    {"rotary_dim", "rope.dimension_count", CONFIG_INTEGER},
     {"max_position_embeddings", "context_length", CONFIG_INTEGER},
     {"n_positions", "context_length", CONFIG_INTEGER},
     {"vocab_size", "vocab_size", CONFIG_INTEGER},
     {"num_local_experts", "expert_count", CONFIG_INTEGER},
     {"num_experts", "expert_count", CONFIG_INTEGER},
+    {"n_routed_experts", "expert_count", CONFIG_INTEGER},
+    {"moe_num_experts", "expert_count", CONFIG_INTEGER},
     {"num_experts_per_tok", "expert_used_count", CONFIG_INTEGER},
+    {"moe_k", "expert_used_count", CONFIG_INTEGER},
+    {"n_group", "expert_group_count", CONFIG_INTEGER},
+    {"topk_group", "expert_group_used_count", CONFIG_INTEGER},
+    {"routed_scaling_factor", "expert_weights_scale", CONFIG_NUMBER},
+    {"norm_topk_prob", "expert_weights_norm", CONFIG_BOOL},
+    {"use_parallel_residual", "use_parallel_residual", CONFIG_BOOL},
     {"sliding_window", "attention.sliding_window", CONFIG_INTEGER},
     {"original_max_position_embeddings", "rope.scaling.original_context_length", CONFIG_INTEGER},
     {"rms_norm_eps", "attention.layer_norm_rms_epsilon", CONFIG_NUMBER},
     {"layer_norm_eps", "attention.layer_norm_epsilon", CONFIG_NUMBER},
     {"layer_norm_epsilon", "attention.layer_norm_epsilon", CONFIG_NUMBER},
     {"norm_epsilon", "attention.layer_norm_epsilon", CONFIG_NUMBER},
+    {"clip_qkv", "attention.clamp_kqv", CONFIG_NUMBER},
+    {"logit_scale", "logit_scale", CONFIG_NUMBER},
     {"rope_theta", "rope.freq_base", CONFIG_NUMBER},
     {"rope_local_base_freq", "rope.freq_base_swa", CONFIG_NUMBER},
     {"attn_logit_softcapping", "attn_logit_softcapping", CONFIG_NUMBER},
@@ -79,30 +100,32 @@ static void put_text(const Target *target, const char *word, const char *text) {
     put(target, word, &(MetaValue){.type = META_STRING, .as.string = {text, strlen(text)}});
 }
 
+static bool is_kind(const json_t *value, ConfigKind kind) {
+    if (kind == CONFIG_BOOL) return json_is_boolean(value);
+    return kind == CONFIG_INTEGER ? json_is_integer(value) : json_is_number(value);
+}
+
 static Status put_row(const Target *target, const json_t *object, const ConfigRow *row) {
+    static const char *const words[] = {"an integer", "a number", "true or false"};
     const json_t *value = json_object_get(object, row->key);
     if (!value || json_is_null(value)) return STATUS_OK;
-    bool fits = row->kind == CONFIG_INTEGER ? json_is_integer(value) : json_is_number(value);
-    if (!fits)
+    if (!is_kind(value, row->kind))
         return fail(STATUS_FORMAT, "%s/config.json: %s is not %s", target->folder, row->key,
-                    row->kind == CONFIG_INTEGER ? "an integer" : "a number");
+                    words[row->kind]);
     if (row->kind == CONFIG_NUMBER)
         put_number(target, row->word, json_number_value(value));
-    else
+    else if (row->kind == CONFIG_INTEGER)
         put_integer(target, row->word, json_integer_value(value));
+    else
+        put(target, row->word, &(MetaValue){.type = META_BOOL, .as.integer = json_is_true(value)});
     return STATUS_OK;
 }
 
 static Status put_rows(const Target *target, const json_t *object) {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const json_t *limits = json_object_get(object, "use_sliding_window");
-        bool window = strcmp(rows[i].key, "sliding_window") == 0;
-        if (window && json_is_false(limits)) continue;
-        if (window && json_is_true(limits))
-            return fail(STATUS_FORMAT, "%s/config.json: use_sliding_window is not supported",
-                        target->folder);
-        TRY(put_row(target, object, &rows[i]));
-    }
+    bool unlimited = json_is_false(json_object_get(object, "use_sliding_window"));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (!unlimited || strcmp(rows[i].key, "sliding_window") != 0)
+            TRY(put_row(target, object, &rows[i]));
     return STATUS_OK;
 }
 
@@ -131,6 +154,8 @@ static double head_size(const json_t *config) {
     return number_of(config, "head_dim", number_of(config, "hidden_size", 0) / heads);
 }
 
+enum { LAYERS_MAX = 4096 };
+
 static double context_of(const json_t *config) {
     return number_of(config, "max_position_embeddings", 0);
 }
@@ -143,10 +168,14 @@ static double original_context(const json_t *config, const json_t *scaling) {
 
 static void put_yarn(const Target *target, const json_t *scaling, double factor) {
     double own = 1.0 + 0.1 * log(factor); // what the page multiplies by itself
+    double all = number_of(scaling, "mscale_all_dim", 0), some = number_of(scaling, "mscale", 0);
+    double given =
+        all > 0 && some > 0 ? (1 + 0.1 * some * log(factor)) / (1 + 0.1 * all * log(factor)) : own;
     put_number(target, "rope.scaling.attn_factor",
-               number_of(scaling, "attention_factor", own) / own);
+               number_of(scaling, "attention_factor", given) / own);
     put_number(target, "rope.scaling.yarn_beta_fast", number_of(scaling, "beta_fast", 32));
     put_number(target, "rope.scaling.yarn_beta_slow", number_of(scaling, "beta_slow", 1));
+    if (all > 0) put_number(target, "rope.scaling.yarn_log_multiplier", 0.1 * all);
 }
 
 static void put_longrope(const Target *target, const json_t *config, const json_t *scaling) {
@@ -173,9 +202,11 @@ static void put_scaling(const Target *target, const json_t *config) {
 }
 
 static Status put_rotation(const Target *target, const json_t *config) {
-    double part = number_of(
-        config, "partial_rotary_factor",
-        number_of(config, "rope_pct", number_of(scaling_of(config), "partial_rotary_factor", 1)));
+    double part =
+        number_of(config, "partial_rotary_factor",
+                  number_of(config, "rotary_pct",
+                            number_of(config, "rope_pct",
+                                      number_of(scaling_of(config), "partial_rotary_factor", 1))));
     if (part < 1) put_integer(target, "rope.dimension_count", (int64_t)(head_size(config) * part));
     TRY(put_rows(target, scaling_of(config)));
     const json_t *near =
@@ -236,6 +267,87 @@ Status folder_add_factors(const char *folder, const json_t *config, Reader *read
     return add_list(folder, scaling, "long_factor", "rope_factors_long.weight", reader);
 }
 
+// --- what some families say in their own way
+
+const json_t *folder_heads(const json_t *config) {
+    const json_t *heads = json_object_get(config, "num_attention_heads");
+    if (!heads) heads = json_object_get(config, "n_head");
+    return heads ? heads : json_object_get(config, "n_heads");
+}
+
+// The heads of keys by which joined rows lie.
+int64_t folder_groups(const json_t *config, const FolderFamily *family) {
+    if (!family->grouped) return 0;
+    if (json_is_true(json_object_get(config, "new_decoder_architecture")))
+        return json_integer_value(json_object_get(config, "num_kv_heads"));
+    // One key and value for all heads: the joined rows are in order.
+    return json_is_true(json_object_get(config, "multi_query"))
+               ? 0
+               : json_integer_value(folder_heads(config));
+}
+
+static void put_heads_and_experts(const Target *target, const json_t *config) {
+    if (json_is_true(json_object_get(config, "multi_query")) &&
+        !json_is_true(json_object_get(config, "new_decoder_architecture")))
+        put_integer(target, "attention.head_count_kv", 1);
+    const json_t *used = json_object_get(config, "moe_topk"); // for each layer, or a list of them
+    if (json_is_array(used)) used = json_array_get(used, 0);
+    if (json_is_integer(used)) put_integer(target, "expert_used_count", json_integer_value(used));
+    ASSERT(target->metadata != NULL);
+    double plain = number_of(config, "qk_nope_head_dim", 0), turned;
+    if (plain == 0) return;
+    turned = number_of(config, "qk_rope_head_dim", 0);
+    put_integer(target, "attention.key_length", (int64_t)(plain + turned));
+    put_integer(target, "rope.dimension_count", (int64_t)turned);
+}
+
+static void put_scale(const Target *target, const json_t *config) {
+    double width = number_of(config, "query_pre_attn_scalar", 0);
+    if (width > 0) put_number(target, "attention.scale", 1 / sqrt(width));
+}
+
+static bool is_one_of(const char *name, const char *one, const char *other) {
+    return name && (strcmp(name, one) == 0 || strcmp(name, other) == 0);
+}
+
+// Which layers see a window only: a boolean each.
+static Status put_pattern(const Target *target, const json_t *config) {
+    const json_t *types = json_object_get(config, "layer_types");
+    int64_t first = (int64_t)number_of(config, "max_window_layers", 0);
+    bool by_number = !types && json_is_true(json_object_get(config, "use_sliding_window"));
+    double layers = number_of(config, "num_hidden_layers", 0);
+    size_t count = types ? json_array_size(types) : by_number && layers > 0 ? (size_t)layers : 0;
+    if (count == 0 || count > LAYERS_MAX) return STATUS_OK;
+    uint8_t limited[LAYERS_MAX];
+    ASSERT(types || by_number);
+    for (size_t i = 0; i < count; i++) {
+        const char *type = json_string_value(json_array_get(types, i));
+        limited[i] = types ? type && strcmp(type, "sliding_attention") == 0 : (int64_t)i >= first;
+        if (types && !limited[i] && !is_one_of(type, "full_attention", "conv"))
+            return fail(STATUS_FORMAT, "%s/config.json: layer_types has %s, which is not supported",
+                        target->folder, type ? type : "what is not a name");
+    }
+    put(target, "attention.sliding_window_pattern",
+        &(MetaValue){
+            .type = META_ARRAY,
+            .as.array = {.type = META_BOOL, .count = count, .length = count, .bytes = limited}});
+    return STATUS_OK;
+}
+
+// What a page computes with is not in the metadata.
+static Status check_activation(const char *folder, const json_t *config, const char *expected) {
+    static const char *const keys[] = {"hidden_activation", "hidden_act", "activation_function",
+                                       "activation"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        ASSERT(expected != NULL);
+        const char *name = json_string_value(json_object_get(config, keys[i]));
+        if (!name || strncmp(name, expected, strlen(expected)) == 0) continue;
+        return fail(STATUS_FORMAT, "%s/config.json: %s is %s, but %s is what such models have",
+                    folder, keys[i], name, expected);
+    }
+    return STATUS_OK;
+}
+
 // --- the template of chats
 
 // One template, or several by name, of which the one called default counts.
@@ -287,7 +399,21 @@ Status folder_metadata(const char *folder, const json_t *config, const FolderFam
                        Metadata *out) {
     Target target = {out, folder, family->architecture};
     metadata_put_string(out, "general.architecture", family->architecture);
+    if (family->by_sigmoid) put_integer(&target, "expert_gating_func", 2);
+    put_heads_and_experts(&target, config);
+    put_scale(&target, config);
+    if (!family->encodes) // whose pages know several
+        TRY(check_activation(folder, config, family->activation ? family->activation : "silu"));
+    const ConfigRow eps = {"norm_eps",
+                           family->centred ? "attention.layer_norm_epsilon"
+                                           : "attention.layer_norm_rms_epsilon",
+                           CONFIG_NUMBER};
+    TRY(put_row(&target, config, &eps));
     TRY(put_rows(&target, config));
+    TRY(put_rows(&target, json_object_get(config, "attn_config")));
+    if (json_is_true(json_object_get(config, "alibi")))
+        put_number(&target, "attention.max_alibi_bias", 8);
+    TRY(put_pattern(&target, config));
     TRY(put_rotation(&target, config));
     return put_template(out, folder);
 }

@@ -56,7 +56,6 @@ const MetaValue *metadata_find(const Metadata *metadata, const char *key) {
 }
 
 void metadata_put(Metadata *metadata, const char *key, const MetaValue *value) {
-    ASSERT(value->type != META_ARRAY);
     MetaPair *pair = find_pair(metadata, key);
     if (!pair) {
         VECTOR_PUSH(metadata, ((MetaPair){.key = memory_copy_string(key, strlen(key))}));
@@ -65,9 +64,14 @@ void metadata_put(Metadata *metadata, const char *key, const MetaValue *value) {
     free(pair->text);
     pair->text = NULL;
     pair->value = *value;
-    if (value->type != META_STRING) return;
-    pair->text = memory_copy_string(value->as.string.bytes, value->as.string.length);
-    pair->value.as.string.bytes = pair->text;
+    if (value->type == META_STRING) {
+        pair->text = memory_copy_string(value->as.string.bytes, value->as.string.length);
+        pair->value.as.string.bytes = pair->text;
+    } else if (value->type == META_ARRAY) {
+        pair->text =
+            memory_copy_string((const char *)value->as.array.bytes, value->as.array.length);
+        pair->value.as.array.bytes = (const uint8_t *)pair->text;
+    }
 }
 
 void metadata_put_string(Metadata *metadata, const char *key, const char *text) {

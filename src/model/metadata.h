@@ -46,12 +46,12 @@ typedef struct MetaValue {
 
 typedef struct MetaPair {
     char *key;
-    char *text; // owned: the bytes of a string that metadata_put copied; else NULL
+    char *text; // owned: the bytes of a string or an array that metadata_put copied; else NULL
     MetaValue value;
 } MetaPair;
 typedef VECTOR(MetaPair) Metadata;
 
-// Copies the key and a string; `value` is not an array. A key that is there gets the new value.
+// Copies the key, a string and the bytes of an array. A key that is there gets the new value.
 void metadata_put(Metadata *metadata, const char *key, const MetaValue *value);
 void metadata_put_string(Metadata *metadata, const char *key, const char *text);
 const MetaValue *metadata_find(const Metadata *metadata, const char *key); // NULL when absent

@@ -268,6 +268,37 @@ static Status join_halves(Tensor *x, int64_t heads, Tensor **out) {
     return status;
 }
 
+// [groups, queries + key + value, rows of a head]: all queries come first, then all keys, all
+// values.
+static Status part_groups(Tensor *x, int64_t groups, int64_t heads, Tensor **out) {
+    Shape shape = tensor_shape(x);
+    ASSERT(groups > 0);
+    int64_t each = heads / groups + 2;
+    if (shape.rank < 1 || shape.rank > 2 || heads % groups != 0 ||
+        shape.dims[0] % (groups * each) != 0)
+        return fail(STATUS_FORMAT, "%s cannot be the rows of %lld groups of heads",
+                    tensor_type_name(x).text, (long long)groups);
+    int64_t columns = shape.rank == 2 ? shape.dims[1] : 1, size = shape.dims[0] / groups / each;
+    Tensor *apart = NULL, *parts[3] = {NULL}, *flat[3] = {NULL};
+    int64_t ends[4] = {0, each - 2, each - 1, each};
+    Status status = tensor_reshape(x, &(Shape){4, {groups, each, size, columns}}, &apart);
+    for (int i = 0; i < 3 && status == STATUS_OK; i++) {
+        Shape rows = {.rank = shape.rank, .dims = {-1, columns}};
+        status = tensor_slice(apart, 1, ends[i], ends[i + 1], &parts[i]);
+        if (status == STATUS_OK) status = tensor_reshape(parts[i], &rows, &flat[i]);
+    }
+    OpInput many[3] = {op_tensor(flat[0]), op_tensor(flat[1]), op_tensor(flat[2])};
+    OpAttributes first = {.given = ATTRIBUTE_BIT(dim), .dim = 0};
+    OpCall join = {.op = &op_rows[OP_concat], .attributes = &first, .many = many, .n_many = 3};
+    if (status == STATUS_OK) status = op_apply(&join, out);
+    tensor_release(apart);
+    for (int i = 0; i < 3; i++) {
+        tensor_release(parts[i]);
+        tensor_release(flat[i]);
+    }
+    return status;
+}
+
 static Status add_one(Tensor *x, Tensor **out) {
     Tensor *wide = NULL;
     TRY(tensor_cast(x, DTYPE_FLOAT32, &wide));
@@ -278,6 +309,7 @@ static Status add_one(Tensor *x, Tensor **out) {
 
 static Status change_tensor(const TensorChange *change, Tensor *stored, Tensor **out) {
     ASSERT(stored != NULL);
+    if (change->groups) return part_groups(stored, change->groups, change->heads, out);
     if (change->heads) return join_halves(stored, change->heads, out);
     if (change->plus_one) return add_one(stored, out);
     if (change->transpose) return tensor_transpose(stored, 0, 1, out);

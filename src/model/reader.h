@@ -11,6 +11,7 @@
 // How the numbers differ from those of the file (model/folder.h): when a tensor is first used.
 typedef struct TensorChange {
     int64_t heads;  // not 0: of so many heads, the rows of each half become neighbours
+    int64_t groups; // not 0: of so many groups of queries, a key, a value, all queries come first
     bool plus_one;  // 1 is added
     bool transpose; // rows become columns
     int64_t cut;    // so many of the first rows are left out

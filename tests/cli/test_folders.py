@@ -279,8 +279,13 @@ class Folders(unittest.TestCase):
             ("{}", "folder/config.json does not say the model_type"),
             ('{"model_type": "llama", "num_hidden_layers": "two"}', "folder/config.json: num_hidden_layers is not an integer"),
             ('{"model_type": "llama", "rms_norm_eps": "x"}', "folder/config.json: rms_norm_eps is not a number"),
-            ('{"model_type": "qwen2", "sliding_window": 4, "use_sliding_window": true}',
-             "folder/config.json: use_sliding_window is not supported"),
+            ('{"model_type": "llama", "layer_types": ["full_attention", "odd"]}',
+             "folder/config.json: layer_types has odd, which is not supported"),
+            ('{"model_type": "llama", "layer_types": [1]}',
+             "folder/config.json: layer_types has what is not a name, which is not supported"),
+            ('{"model_type": "llama", "hidden_act": "gelu"}',
+             "folder/config.json: hidden_act is gelu, but silu is what such models have"),
+            ('{"model_type": "deepseek_v3", "norm_topk_prob": 1}', "folder/config.json: norm_topk_prob is not true or false"),
             ('{"model_type": "llama"}', "folder has neither model.safetensors nor model.safetensors.index.json"),
         ]:
             (place / "config.json").write_text(config)
@@ -298,6 +303,10 @@ class Folders(unittest.TestCase):
         write_folder(place, Net(1), "llama", {"num_key_value_heads": 5})
         self.assertEqual(self.refused('load_model("folder").blk[0].attn_k.weight'),
                          ["error[format]: float32[12, 24] cannot be the rows of 5 heads"])
+        (place / "config.json").write_text('{"model_type": "bloom", "n_head": 5}')
+        (place / "model.safetensors").write_bytes(safetensors({"transformer.h.0.self_attention.query_key_value.weight": [[1.0] * 4] * 12}))
+        self.assertEqual(self.refused('load_model("folder").blk[0].attn_qkv.weight'),
+                         ["error[format]: float32[12, 4] cannot be the rows of 5 groups of heads"])
         write_folder(place, Net(1), "llama", files=2)
         index = place / "model.safetensors.index.json"
         names = json.loads(index.read_text())["weight_map"]
