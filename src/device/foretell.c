@@ -33,6 +33,8 @@ typedef struct LooseRead {
 
 struct Foretelling {
     ForetellGuess guess;
+    const SourcePos *turned;
+    size_t turned_count;
     Device *computer; // computes what is small; its memory is not the program's
     bool planning;    // what is read now is read by a planner
     bool ignores_reads;
@@ -62,9 +64,11 @@ static const ForetoldDevice *foretold_of(const Device *device) {
     return (const ForetoldDevice *)device->backend;
 }
 
-void foretelling_begin(ForetellGuess guess) {
+void foretelling_begin(ForetellGuess guess, const SourcePos *turned, size_t count) {
     Foretelling *made = memory_allocate_zeroed(1, sizeof *made);
     made->guess = guess;
+    made->turned = turned;
+    made->turned_count = count;
     DeviceSettings settings = {.buffer_max_bytes = 64 << 20};
     made->computer = memory_allocate_zeroed(1, sizeof *made->computer);
     cpu_open(made->computer);
@@ -177,6 +181,13 @@ static LooseRead *loose_at(Foretelling *now, SourcePos at) {
     return &now->loose.items[now->loose.count - 1];
 }
 
+static bool holds_at(const Foretelling *now, SourcePos at) {
+    bool holds = now->guess == FORETELL_GUESS_TRUE;
+    for (size_t i = 0; i < now->turned_count; i++)
+        if (now->turned[i] == at) return !holds;
+    return holds;
+}
+
 static void guess_numbers(const Buffer *buffer, bool holds, void *target, size_t bytes) {
     DType dtype = buffer->label.rank >= 0 ? buffer->label.dtype : DTYPE_UINT8;
     static const Scalar one = {.dtype = DTYPE_INT64, .as.i = 1};
@@ -202,7 +213,7 @@ static Status download_foretold(Device *device, Buffer *buffer, size_t offset, v
     } else {
         LooseRead *read = loose_at(now, origin_current.at);
         now->reads++;
-        bool holds = now->guess == FORETELL_GUESS_TRUE;
+        bool holds = holds_at(now, read->at);
         bool turned = read->count++ >= (holds ? HOLDING_READS_MAX : FAILING_READS_MAX);
         guess_numbers(buffer, turned != holds, target, bytes);
     }

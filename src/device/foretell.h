@@ -34,7 +34,8 @@ typedef enum ForetellGuess { FORETELL_GUESS_TRUE, FORETELL_GUESS_FALSE } Foretel
 
 // Devices that the runtime opens from here on are foretold.
 typedef struct Foretelling Foretelling;
-void foretelling_begin(ForetellGuess guess);
+// `turned`: places where the other guess is made; borrowed.
+void foretelling_begin(ForetellGuess guess, const SourcePos *turned, size_t count);
 void foretelling_free(Foretelling *foretelling); // after its devices were closed; NULL is allowed
 // The key of random streams that nobody has seeded, while foretelling: what they draw is unknown.
 #define FORETELL_RANDOM_KEY UINT64_C(0x7C0B9DE3A52F4617)

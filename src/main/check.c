@@ -82,7 +82,8 @@ static void show_json(const DiagnosticList *diagnostics) {
 
 int command_check(const Command *command, int count, char **arguments) {
     for (int i = 0; i < count && arguments[i][0] == '-'; i++)
-        if (strcmp(arguments[i], "--memory") == 0) return check_memory(command, count, arguments);
+        if (strcmp(arguments[i], "--memory") == 0 || strcmp(arguments[i], "--memory=sure") == 0)
+            return check_memory(command, count, arguments);
     CommandLine line = {0};
     DiagnosticList diagnostics = {0};
     int files = 0;

@@ -50,7 +50,7 @@ typedef struct CommandLine {
     const struct PathList *paths; // of test and bench: the files, one after the other
     RunMode mode;
     bool json;
-    bool memory, sums;         // of check
+    bool memory, sure, sums;   // of check; sure: foretell what no number changes, in one pass
     uint64_t memory_limit;     // 0: none is given
     const char *filter;        // of --filter
     bool all_ranks_speak;      // --ranks all: print of every rank is seen

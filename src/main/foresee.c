@@ -87,7 +87,7 @@ static void add_choice(const char *option, VariableId variable) {
 
 // The same program on the command line of tl check.
 static void write_command(const CommandLine *line) {
-    static const char *const begin[] = {"tl", "check", "--memory", "--json"};
+    static const char *const begin[] = {"tl", "check", "--memory=sure", "--json"};
     for (size_t i = 0; i < sizeof begin / sizeof *begin; i++) add_word(begin[i]);
     add_choice("--device", VARIABLE_TL_DEVICE);
     add_choice("--memory-limit", VARIABLE_TL_MEMORY_LIMIT);

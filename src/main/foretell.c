@@ -34,6 +34,8 @@ typedef struct Pass {
     Forecast forecast;
     Runtime *runtime;
     ForetellGuess guess;
+    SourcePos turned[FORETELL_LOOSE_MAX]; // where the other guess is made
+    size_t turned_count;
     bool silent;    // mistakes of the program were shown, or will be, maybe by another rank
     bool during;    // the program runs already
     uint64_t limit; // what the device may give; 0: nobody asks whether it fits
@@ -224,7 +226,7 @@ static Status run_pass(Pass *pass, FILE *nowhere) {
 
 static void foretell_here(Pass *pass) {
     FILE *nowhere = fopen("/dev/null", "we");
-    foretelling_begin(pass->guess);
+    foretelling_begin(pass->guess, pass->turned, pass->turned_count);
     if (pass->silent) output_redirect(nowhere, nowhere);
     pass->program = program_load(pass->line->file, pass->line->code);
     Status status = pass->program ? run_pass(pass, nowhere) : STATUS_OK;
@@ -433,17 +435,44 @@ static int failed_status(void) {
     return came ? EXIT_SIGNAL + came : EXIT_FAILED;
 }
 
-// The pass with the higher peak; where one rank needs a second pass all make it.
+// Leaves the pass with the higher peak in `best`.
+static bool compare(Pass *best, Pass other) {
+    bool found = foretell_interruptibly(&other);
+    Pass lower = other;
+    if (found && other.forecast.peak_bytes > best->forecast.peak_bytes) {
+        lower = *best;
+        *best = other;
+    }
+    json_decref(lower.found);
+    return found;
+}
+
+// Conditions need not go the same way: each is turned, and stays so where that takes more.
+static bool turn_places(Pass *best) {
+    Forecast first = best->forecast;
+    bool found = true;
+    for (size_t i = 0; i < first.loose_count && first.loose_count > 1 && found; i++) {
+        Pass other = {.line = best->line, .guess = best->guess, .silent = true};
+        memcpy(other.turned, best->turned, sizeof other.turned);
+        other.turned[best->turned_count] = first.loose[i];
+        other.turned_count = best->turned_count + 1;
+        found = compare(best, other);
+    }
+    return found;
+}
+
+// Where one rank needs a second pass all make it. What is sure the first one knows.
 static bool foretell_and_show(const CommandLine *line) {
-    Pass passes[2] = {{.line = line, .guess = FORETELL_GUESS_TRUE, .silent = ranks_own() != 0},
-                      {.line = line, .guess = FORETELL_GUESS_FALSE, .silent = true}};
+    Pass best = {.line = line, .guess = FORETELL_GUESS_TRUE, .silent = ranks_own() != 0};
     bool loose = false;
-    bool found = foretell_interruptibly(&passes[0]) &&
-                 is_told(ranks_any(passes[0].forecast.loose_count > 0, &loose)) &&
-                 (!loose || foretell_interruptibly(&passes[1]));
-    bool second = loose && passes[1].forecast.peak_bytes > passes[0].forecast.peak_bytes;
-    found = found && is_told(show(passes[second].found, line->json));
-    for (int i = 0; i < 2; i++) json_decref(passes[i].found);
+    bool found = foretell_interruptibly(&best) &&
+                 is_told(ranks_any(best.forecast.loose_count > 0 && !line->sure, &loose));
+    if (found && loose) {
+        found = compare(&best, (Pass){.line = line, .guess = FORETELL_GUESS_FALSE, .silent = true});
+        if (found && ranks_count() == 1) found = turn_places(&best);
+    }
+    found = found && is_told(show(best.found, line->json));
+    json_decref(best.found);
     return found;
 }
 

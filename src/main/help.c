@@ -46,7 +46,9 @@ const OptionHelp option_help[] = {
      "read and write files in FOLDER only, without the environment"},
     {"--filter", "TEXT", "test bench", "run only blocks with TEXT in their name"},
     {"--json", "", "check models", "print JSON"},
-    {"--memory", "", "check", "foretell the device memory that running FILE takes"},
+    {"--memory", "[=sure]", "check",
+     "foretell the device memory that running FILE takes; sure: once, for what holds whatever "
+     "numbers it finds"},
     {"--sums", "", "check", "show where the sums of equations stand, and the sizes of indexes"},
     {"--check", "", "fmt", "change nothing: list what would change, with exit status 1"},
 };

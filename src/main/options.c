@@ -100,6 +100,8 @@ bool option_read(CommandLine *line, char **arguments, int count, int *index) {
         line->limits.sandbox = value;
     } else if (flag_read("--memory", arguments, index)) {
         line->memory = true;
+    } else if (flag_read("--memory=sure", arguments, index)) {
+        line->memory = line->sure = true;
     } else if (flag_read("--sums", arguments, index)) {
         line->sums = true;
     } else if (flag_read("--json", arguments, index)) {

@@ -146,6 +146,20 @@ class Words(unittest.TestCase):
             self.assertFalse(found["exact"])
             self.assertGreater(found["peak"], 30 * 256 * 256 * 4)
 
+    def test_conditions_need_not_go_the_same_way(self):
+        code = ("let x = randn([300, 300])\nlet kept = []\n"
+                "for i in 0..2 { if mean(x) < 0.5 { kept.push(zeros([1000, 1000])) } else { kept.push(1) } }\n"
+                "if mean(x) > 0.5 { kept.push(1) } else { kept.push(zeros([1000, 1000])) }\n"
+                "if mean(x) < 0.5 { kept.push(zeros([1000, 1000])) } else { kept.push(1) }\n")
+        found = json.loads(self.check(code, "--json").out)
+        self.assertGreater(found["peak"], 4 * 1000 * 1000 * 4)
+        self.assertEqual((found["exact"], len(found["loose"])), (False, 3))
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "program.tl").write_text(code)
+            once = json.loads(run("check", "--memory=sure", "--json", "program.tl", cwd=folder).out)
+        self.assertEqual(once["sure"], found["sure"])
+        self.assertLess(once["sure"]["peak"], 1000 * 1000)
+
     def test_what_is_changed_in_part_stays_unknown(self):
         code = "let x = randn([100])\nx[tensor([0, 1])] = 5.0\nif sum(x) > 1e6 { print(1) }\n"
         found = json.loads(self.check(code, "--json").out)
