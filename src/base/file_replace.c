@@ -5,10 +5,12 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/aside.h"
+#include "base/memory.h"
 #include "base/sandbox.h"
 #include "base/text.h"
 
@@ -31,12 +33,52 @@ typedef struct Replacement {
     bool kept; // a power cut must not undo it, nor leave a name without its bytes
 } Replacement;
 
+static char *folder_of(const char *target) {
+    const char *slash = strrchr(target, '/');
+    if (!slash) return memory_copy_string(".", 1);
+    return memory_copy_string(target, slash == target ? 1 : (size_t)(slash - target));
+}
+
 static void keep_name(const char *target) {
-    char *folder = strdup(target);
-    char *slash = folder ? strrchr(folder, '/') : NULL;
-    if (slash) slash[slash == folder] = 0;
-    (void)is_kept(slash ? folder : "."); // the file is there, whether its folder can be read or not
+    char *folder = folder_of(target);
+    (void)is_kept(folder); // the file is there, whether its folder can be read or not
     free(folder);
+}
+
+// --- taking turns --------------------------------------------------------------------------------
+// The part has one name, so that what a killed process leaves does not add up. Whoever writes it
+// holds what it will replace, or the folder where there is nothing yet. Where that cannot be held
+// nobody waits.
+
+static int hold(const char *path) {
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    while (file >= 0 && flock(file, LOCK_EX) != 0)
+        if (errno != EINTR) break;
+    return file;
+}
+
+static bool is_at(int file, const char *path) {
+    struct stat held, there;
+    return fstat(file, &held) == 0 && stat(path, &there) == 0 && held.st_dev == there.st_dev &&
+           held.st_ino == there.st_ino;
+}
+
+// What is closed when it is done; -1: nothing.
+static int take_turn(const char *target) {
+    for (;;) {
+        int file = hold(target);
+        if (file >= 0 && is_at(file, target)) return file;
+        if (file < 0 && errno != ENOENT) return -1;
+        if (file >= 0) {
+            close(file); // it was replaced meanwhile
+            continue;
+        }
+        char *folder = folder_of(target);
+        file = hold(folder);
+        free(folder);
+        if (file < 0 || access(target, F_OK) != 0) return file;
+        close(file); // it was made meanwhile
+    }
 }
 
 static bool move_onto(const char *part, const char *target, const struct stat *before, bool kept) {
@@ -51,6 +93,7 @@ static Status replace_regular(const char *target, const struct stat *before,
                               const Replacement *replacement) {
     ASSERT(replacement->write != NULL);
     Text part = {0};
+    int turn = take_turn(target);
     text_format(&part, "%s.part", target);
     Status status = replacement->write(text_get(&part), replacement->context);
     bool moved =
@@ -58,6 +101,7 @@ static Status replace_regular(const char *target, const struct stat *before,
     if (!moved) status = fail_write(target);
     if (status != STATUS_OK) remove(text_get(&part));
     text_free(&part);
+    if (turn >= 0) close(turn);
     return status;
 }
 

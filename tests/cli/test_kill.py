@@ -189,6 +189,26 @@ class Killed(unittest.TestCase):
             self.assertEqual((result.status, result.out), (0, whole.out), result.err)
 
 
+class TwoWriters(unittest.TestCase):
+    FILES = {"s.txt": ('write_file("s.txt", join([str(i) for j in 0..20000], " "))', WRITTEN.replace("state.txt", "s.txt")),
+             "s.safetensors": ('save_model({"a": full([300, 40], i), "b": full([7], i)}, "s.safetensors")',
+                               SAVED.format(format="safetensors").replace("state", "s")),
+             "s.npz": ('save_model({"a": full([300, 40], i), "b": full([7], i)}, "s.npz")', SAVED.format(format="npz").replace("state", "s"))}
+
+    def test_programs_that_write_one_file_take_turns(self):
+        for name, (write, read) in self.FILES.items():
+            with self.subTest(name), tempfile.TemporaryDirectory() as folder:
+                Path(folder, "w.tl").write_text(f"let i = 0\nlet begun = clock()\nwhile clock() - begun < 2.5 {{\n    {write}\n    i += 1\n}}\n")
+                Path(folder, "r.tl").write_text("let begun = clock()\nwhile not exists(FILE) { }\nwhile clock() - begun < 2.0 {\n".replace(
+                    "FILE", f'"{name}"') + read.replace('print("whole")', "") + "}\n")
+                writers = [subprocess.Popen([TL, "run", "w.tl"], cwd=folder, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+                result = run("run", "r.tl", cwd=folder)
+                self.assertEqual(result.status, 0, result.err)
+                for writer in writers:
+                    self.assertEqual((writer.communicate()[1], writer.returncode), ("", 0))
+                self.assertEqual(sorted(os.listdir(folder)), ["r.tl", name, "w.tl"])
+
+
 class OneDoor(unittest.TestCase):
     # The door; what appends or writes where nothing of the user's is: logs, caches, files without a name; fmt, which
     # replaces a file with the same care; text that write_file adds, and the path that the door gives it.
