@@ -107,5 +107,10 @@ Status vectors_add(Vectors *vectors, const TokenIds *ids) {
     TRY(sequence_new(vectors->network, &sequence));
     Status status = sequences_hidden(&(Step){sequence, ids->ids, ids->count, 1}, 1, &hidden);
     sequence_free(sequence);
-    return status == STATUS_OK ? add_pooled(vectors, hidden) : status;
+    TRY(status);
+    bool rows = hidden->view.rank == 2 && hidden->view.dims[0] == (int64_t)ids->count;
+    if (!rows)
+        return fail(STATUS_SHAPE, "the page's forward gives %s for %zu ids",
+                    tensor_type_name(hidden).text, ids->count);
+    return add_pooled(vectors, hidden);
 }

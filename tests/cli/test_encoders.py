@@ -194,6 +194,41 @@ class Encoders(unittest.TestCase):
                    '= help: pooling: "mean", "cls" or "last" says another')
         self.fails(code + 'embed(m, t, pooling: "max")', 'error[value]: pooling is "mean", "cls" or "last", not "max"')
 
+    def test_embed_by_a_decoder(self):
+        """Its file may say the pooling too."""
+        net = Qwen3(14)
+        self.write_with_words(net, {"qwen3.pooling_type": 3})
+        self.says(f"""
+            let m = load_model("a.gguf", cache: float32)
+            let rows = m.states({TEXT_IDS})
+            assert_about_eq(embed(m, "{TEXT}"), rows[-1] / norm(rows[-1]), 1e-6)""")
+
+    def test_quantised(self):
+        """The weights of a file that was quantised, its table of positions too."""
+        wide = """
+            fn matrix(rows, columns) { ({"weight": randn([rows, columns]) / 6.0, "bias": randn([rows]) / 6.0}) }
+            fn norms(n) { ({"weight": ones([n]), "bias": zeros([n])}) }
+            seed(2)
+            let layer = {"attn_qkv": matrix(96 * 3, 96), "attn_output": matrix(96, 96), "attn_output_norm": norms(96),
+                         "ffn_up": matrix(64, 96), "ffn_gate": matrix(64, 96), "ffn_down": matrix(96, 64), "layer_output_norm": norms(96)}
+            let net = {"token_embd": matrix(8, 96), "token_types": matrix(2, 96), "position_embd": matrix(8, 96), "blk": list(layer)}
+            let meta = {"general.architecture": "nomic-bert", "nomic-bert.block_count": 1, "nomic-bert.embedding_length": 96,
+                        "nomic-bert.attention.head_count": 6, "nomic-bert.attention.layer_norm_epsilon": 1e-12}
+            save_model(net, "q.gguf", dtype: "q8_0", meta: meta)
+            let (m, ids) = (load_model("q.gguf"), [1, 2, 3, 4, 5])
+            assert_eq(str(m.position_embd.weight.dtype), "q8_0")
+            assert_about_eq(m.states(ids), load_model_f32("q.gguf").states(ids), 5e-3)"""
+        self.says(wide)
+
+    def test_a_page_that_gives_no_rows(self):
+        self.write_with_words(Bert(15))
+        (self.folder / "models").mkdir()
+        (self.folder / "models/bert.tl").write_text("""
+            struct Own { width: int }
+            fn open(m: model) { Own { width: 4 } }
+            impl Own { fn forward(self, ids) { ids * self.width } }""")
+        self.fails('embed(load_model("a.gguf"), "a")', "error[shape]: the page's forward gives int64[3] for 3 ids")
+
     def test_texts_alone_and_together(self):
         for number, kind in enumerate(NETS):
             with self.subTest(kind.name):
