@@ -84,6 +84,7 @@ static const FolderFamily families[] = {
     {.model_type = "roberta", .architecture = "bert", .encodes = true, .positions_cut = true},
     {.model_type = "camembert", .architecture = "bert", .encodes = true, .positions_cut = true},
     {.model_type = "xlm-roberta", .architecture = "bert", .encodes = true, .positions_cut = true},
+    {.model_type = "mpnet", .architecture = "mpnet", .encodes = true, .positions_cut = true},
     {.model_type = "nomic_bert", .architecture = "nomic-bert", .encodes = true},
     {.model_type = "modernbert", .architecture = "modern-bert", .encodes = true},
     {.model_type = "eurobert", .architecture = "eurobert", .encodes = true},

@@ -31,6 +31,7 @@ static const NameRow whole[] = {
     {"word_embeddings_layernorm", "token_embd_norm"},
     {"embedding_norm", "token_embd_norm"},
     {"norm_f", "output_norm"},
+    {"relative_attention_bias", "attn_rel_b"},
 };
 
 // Of layer N, after "layers.N." or "h.N.".
@@ -127,6 +128,11 @@ static const NameRow of_layer[] = {
     {"intermediate.dense", "ffn_up"},
     {"output.dense", "ffn_down"},
     {"output.LayerNorm", "layer_output_norm"},
+    {"attention.attn.q", "attn_q"},
+    {"attention.attn.k", "attn_k"},
+    {"attention.attn.v", "attn_v"},
+    {"attention.attn.o", "attn_output"},
+    {"attention.LayerNorm", "attn_output_norm"},
     {"attention.q_lin", "attn_q"},
     {"attention.k_lin", "attn_k"},
     {"attention.v_lin", "attn_v"},
@@ -222,7 +228,7 @@ static const char *append_layer(const char *name, const char **rest, Text *out) 
     (void)(skip(&at, "model.") || skip(&at, "transformer.") || skip(&at, "gpt_neox."));
     (void)skip(&at, "language_model.");
     (void)(skip(&at, "bert.") || skip(&at, "roberta.") || skip(&at, "distilbert.") ||
-           skip(&at, "electra."));
+           skip(&at, "electra.") || skip(&at, "mpnet."));
     (void)(skip(&at, "encoder.") || skip(&at, "transformer."));
     *rest = at;
     if (!skip(&at, "layers.") && !skip(&at, "h.") && !skip(&at, "blocks.") && !skip(&at, "layer."))

@@ -17,13 +17,13 @@ def gelu(x):
     return 0.5 * x * (1.0 + math.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x ** 3)))
 
 
-def see(queries, keys, values, at, reach):
+def see(queries, keys, values, at, reach, bias):
     """What a position's heads see of all keys, or of those near it."""
     near = [j for j in range(len(keys)) if reach is None or abs(j - at) <= reach]
     result = []
     for h, query in enumerate(queries):
         group = h * len(keys[0]) // len(queries)
-        shares = softmax([sum(a * b for a, b in zip(query, keys[j][group])) * SIZE ** -0.5 for j in near])
+        shares = softmax([sum(a * b for a, b in zip(query, keys[j][group])) * SIZE ** -0.5 + bias(h, j - at) for j in near])
         result += [sum(s * values[j][group][d] for s, j in zip(shares, near)) for d in range(SIZE)]
     return result
 
@@ -90,6 +90,9 @@ class Encoder(Net):
     def base(self, layer):
         return None
 
+    def bias(self, head, distance):
+        return 0.0
+
     def turned(self, layer, head, at):
         base = self.base(layer)
         return rotate(head, at, plain_frequencies(base), True) if base else head
@@ -126,7 +129,7 @@ class Encoder(Net):
                 heads.append([[self.turned(i, h, at) for h in q], [self.turned(i, h, at) for h in k], v])
             keys, values = [k for _, k, _ in heads], [v for _, _, v in heads]
             for at, x in enumerate(rows):
-                mixed = self.part(b, "attn_output", see(heads[at][0], keys, values, at, self.reach(i)))
+                mixed = self.part(b, "attn_output", see(heads[at][0], keys, values, at, self.reach(i), self.bias))
                 x = self.normed(b + "attn_output_norm", add(x, self.normed(b + "post_attention_norm", mixed)))
                 h = self.feed_forward(b, self.normed(b + "ffn_norm", x))
                 rows[at] = self.normed(b + "layer_output_norm", add(x, self.normed(b + "post_ffw_norm", h)))
@@ -193,6 +196,20 @@ class GemmaEmbedding(Encoder):
         return 5000.0 if layer == 5 else 10000.0
 
 
+class MpNet(Bert):
+    """Scores have a bias by the bucket of the distance: eight by one distance each, then eight for more and more, on each side."""
+    name, types = "mpnet", False
+
+    def __init__(self, seed, more=None):
+        super().__init__(seed, more)
+        self.weights["attn_rel_b.weight"] = self.random.matrix(32, HEADS)
+
+    def bias(self, head, distance):
+        apart = abs(distance)
+        bucket = apart if apart < 8 else min(15, 8 + int(math.log(apart / 8) / math.log(16) * 8 + 1e-9))
+        return self.weights["attn_rel_b.weight"][bucket + (16 if distance > 0 else 0)][head]
+
+
 # --- folders
 
 BERT = {"token_embd": "embeddings.word_embeddings", "position_embd": "embeddings.position_embeddings",
@@ -202,6 +219,8 @@ BERT = {"token_embd": "embeddings.word_embeddings", "position_embd": "embeddings
         "ffn_down": "output.dense", "layer_output_norm": "output.LayerNorm"}
 DISTIL = {**BERT, "attn_q": "attention.q_lin", "attn_k": "attention.k_lin", "attn_v": "attention.v_lin", "attn_output": "attention.out_lin",
           "attn_output_norm": "sa_layer_norm", "ffn_up": "ffn.lin1", "ffn_down": "ffn.lin2", "layer_output_norm": "output_layer_norm"}
+MPNET = {**BERT, "attn_q": "attention.attn.q", "attn_k": "attention.attn.k", "attn_v": "attention.attn.v", "attn_output": "attention.attn.o",
+         "attn_output_norm": "attention.LayerNorm", "attn_rel_b": "encoder.relative_attention_bias"}
 NOMIC = {**BERT, "token_embd_norm": "emb_ln", "attn_qkv": "attn.Wqkv", "attn_output": "attn.out_proj", "attn_output_norm": "norm1",
          "ffn_up": "mlp.fc11", "ffn_gate": "mlp.fc12", "ffn_down": "mlp.fc2", "layer_output_norm": "norm2"}
 MODERN = {"token_embd": "embeddings.tok_embeddings", "token_embd_norm": "embeddings.norm", "output_norm": "final_norm",
@@ -218,7 +237,7 @@ TYPES = {
     "bert": ("", "encoder.layer.", BERT), "roberta": ("roberta.", "encoder.layer.", BERT),
     "xlm-roberta": ("", "encoder.layer.", BERT), "camembert": ("roberta.", "encoder.layer.", BERT),
     "electra": ("electra.", "encoder.layer.", BERT), "distilbert": ("distilbert.", "transformer.layer.", DISTIL),
-    "nomic_bert": ("", "encoder.layers.", NOMIC), "modernbert": ("model.", "layers.", MODERN),
+    "mpnet": ("mpnet.", "encoder.layer.", MPNET), "nomic_bert": ("", "encoder.layers.", NOMIC), "modernbert": ("model.", "layers.", MODERN),
     "eurobert": ("model.", "layers.", LLAMA), "gemma3_text": ("", "layers.", GEMMA),
 }
 CONFIG = {"hidden_size": WIDTH, "intermediate_size": WIDE, "num_attention_heads": HEADS, "num_hidden_layers": 3, "vocab_size": VOCABULARY,

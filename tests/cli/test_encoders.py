@@ -7,14 +7,14 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from encoder_models import POSITIONS, Bert, EuroBert, GemmaEmbedding, ModernBert, NomicBert, gelu, silu, tensors_of, write_encoder, write_modules
+from encoder_models import POSITIONS, Bert, EuroBert, GemmaEmbedding, ModernBert, MpNet, NomicBert, gelu, silu, tensors_of, write_encoder, write_modules
 from language_models import Net, Qwen3, file_of
 from model_folders import safetensors, write_folder
 from test_serve import Server
 from tl import run
 
 IDS = [1, 7, 3, 10, 2, 2, 9, 4, 0, 6, 8, 5]
-NETS = [Bert, NomicBert, ModernBert, EuroBert, GemmaEmbedding]
+NETS = [Bert, NomicBert, ModernBert, EuroBert, GemmaEmbedding, MpNet]
 # A vocabulary of 11 pieces as llama.cpp writes BERT's: those that begin words have a mark, others none.
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "\u2581un", "aff", "able", "\u2581.", "\u2581cafe", "\u2581a", "\u2581b"]
 WORDS = {"tokenizer.ggml.model": "bert", "tokenizer.ggml.tokens": PIECES, "tokenizer.ggml.token_type": [3, 2, 3, 3, *[1] * 7],
@@ -106,6 +106,13 @@ class Encoders(unittest.TestCase):
             net.reach = lambda layer, far=far: None if layer in far else 2
             self.write(net, {"modern-bert.attention.sliding_window_pattern": pattern})
             self.near(self.states("a.gguf"), net.states(IDS))
+
+    def test_biases_of_far_positions(self):
+        ids = (IDS * 20)[:200]
+        net = MpNet(16)
+        net.weights["position_embd.weight"] = net.random.matrix(200, 24)
+        self.write(net, {"mpnet.context_length": 200})
+        self.near(self.states("a.gguf", ids), net.states(ids))
 
     def test_activations(self):
         for net, word, act in ((Bert(3), "gelu_new", gelu), (Bert(3), "relu", lambda x: max(x, 0.0)), (ModernBert(3), "silu", silu)):
@@ -314,14 +321,14 @@ class Encoders(unittest.TestCase):
 
     def test_positions_that_are_cut(self):
         """Those up to the padding's are for no token."""
-        for kind in ("roberta", "xlm-roberta", "camembert"):
+        for kind in ("roberta", "xlm-roberta", "camembert", "mpnet"):
             with self.subTest(kind):
-                net = Bert(80)
+                net = MpNet(80) if kind == "mpnet" else Bert(80)
                 tensors = tensors_of(net, kind)
                 name = next(name for name in tensors if name.endswith("position_embeddings.weight"))
                 tensors[name] = [[9.0] * 24] * 2 + tensors[name]
                 self.same(net, kind, {"pad_token_id": 1, "max_position_embeddings": POSITIONS + 2}, tensors=tensors)
-                self.assertEqual(self.says('let m = load_model("folder")\nprint(to_json(list(m.meta("bert.context_length"), '
+                self.assertEqual(self.says('let m = load_model("folder")\nprint(to_json(list(m.meta(m.meta("general.architecture") + ".context_length"), '
                                            'm.position_embd.weight.shape)))'), [[POSITIONS, [POSITIONS, 24]]])
 
     def test_old_names(self):
