@@ -1,0 +1,235 @@
+"""Language models against Hugging Face's Transformers: small ones of every family, as the folders that it writes.
+transformers_values.json has what Transformers 5.17 was given and gave: the configuration, the seed of PyTorch's generator and in
+which order it drew the parameters, all from normal distributions, and two rows of logits, or of an encoder's last layer."""
+import json
+import re
+import struct
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy
+
+from tl import run
+
+VALUES = json.loads(Path(__file__).with_name("transformers_values.json").read_text())
+IDS = VALUES["ids"]
+STEPS = [9, 1, 1, 8, 1, 4]
+TOLERANCE = 2e-5  # of the largest number
+
+
+class Normal:
+    """What torch.randn draws on the CPU, to float32's last bits."""
+
+    def __init__(self, seed):
+        self.source = numpy.random.RandomState(seed)
+        self.kept = None
+
+    def words(self, count):
+        return numpy.frombuffer(self.source.bytes(4 * count), "<u4").astype(numpy.uint64)
+
+    def pairs(self, words):
+        """Of each 16 uniform numbers those that are 8 apart become two normal ones."""
+        uniform = ((words & 0xFFFFFF) * 2.0 ** -24).reshape(-1, 2, 8)
+        radius, angle = numpy.sqrt(-2 * numpy.log(1 - uniform[:, 0])), 2 * numpy.pi * uniform[:, 1]
+        return numpy.stack([radius * numpy.cos(angle), radius * numpy.sin(angle)], 1).reshape(-1)
+
+    def one(self):
+        if self.kept is not None:
+            number, self.kept = self.kept, None
+            return number
+        words = [int(word) for word in self.words(4)]
+        angle, part = ((words[i] << 32 | words[i + 1]) % 2 ** 53 * 2.0 ** -53 for i in (0, 2))
+        radius = (-2 * numpy.log1p(-part)) ** 0.5
+        self.kept = radius * numpy.sin(2 * numpy.pi * angle)
+        return radius * numpy.cos(2 * numpy.pi * angle)
+
+    def draw(self, shape):
+        count = int(numpy.prod(shape))
+        if count < 16:  # one by one; the second of a pair is the next
+            return numpy.array([self.one() for _ in range(count)]).reshape(shape)
+        words, whole = self.words(count), count // 16 * 16
+        numbers = numpy.empty(count)
+        numbers[:whole] = self.pairs(words[:whole])
+        if whole < count:
+            numbers[-16:] = self.pairs(self.words(16))
+        return numbers.reshape(shape)
+
+
+def spread(name, shape):
+    """The deviation that a parameter was drawn with."""
+    if len(shape) == 1:
+        return 0.2 if re.search("norm|ln_", name.lower()) and name.endswith("weight") else 0.3
+    matrix = name == "embed_out.weight" or "embed" not in name and "wte" not in name
+    return 0.9 / max(1.0, shape[-1] ** 0.5) if matrix else 0.7
+
+
+def drawn(value):
+    """Names, shapes and means in the order in which they were drawn."""
+    rows = [(None, row) for row in value["before"]]
+    for layer, kind in enumerate(value["layers"]):
+        rows += [(layer, row) for row in value["kinds"][kind]]
+    for layer, (name, shape, *mean) in rows + [(None, row) for row in value["after"]]:
+        yield name.replace("#", str(layer)), shape, mean[0] if mean else 0
+
+
+def parts(name, numbers, experts):
+    """Experts were one parameter, their gates and what these gate one below the other."""
+    if "*" not in name:
+        return {name: numbers}
+    stem, words = re.fullmatch(r"(.*\*\.)(.*)\.weight", name).groups()
+    each = numpy.split(numbers, experts)
+    halves = [numpy.split(expert, words.count("+") + 1) for expert in each]
+    return {f"{stem.replace('*', str(e))}{word}.weight": half for e, expert in enumerate(halves)
+            for word, half in zip(words.split("+"), expert)}
+
+
+def tensors_of(value):
+    config, source, tensors = value["config"], Normal(value["seed"]), {}
+    experts = next((config[key] for key in ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts") if key in config), 0)
+    for name, shape, mean in drawn(value):
+        tensors.update(parts(name, mean + source.draw(shape) * spread(name, shape), experts))
+    for name, shape in value.get("corrections", {}).items():
+        tensors[name] = 0.2 * Normal(5).draw(shape)
+    return tensors
+
+
+def safetensors(tensors):
+    header, data = {}, b""
+    for name, values in tensors.items():
+        numbers = values.astype("<f4").tobytes()
+        header[name] = {"dtype": "F32", "shape": list(values.shape), "data_offsets": [len(data), len(data) + len(numbers)]}
+        data += numbers
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+# The logits at once, by steps through a cache, and of the same model as a GGUF file.
+PROGRAM = """
+import "std/models/%(architecture)s.tl" as page
+let m = load_model("folder", cache: float32)
+let (ids, rows) = (%(ids)s, %(rows)s)
+let whole = m.forward(ids)
+print(to_json(whole[rows].to_list()))
+let (net, at) = (page.open(m), 0)
+let parts = list()
+for size in %(steps)s {
+    parts.push(net.logits(net.forward(tensor(ids[at:at + size]))))
+    at += size
+}
+let bound = 2e-5 * max(abs(whole))
+assert_about_eq(concat(parts[%(first)s:], 0), whole[-sum([len(part) for part in parts[%(first)s:]]):], bound)
+save_model(m, "a.gguf")
+let again = load_model("a.gguf", cache: float32)
+assert_eq(again.meta("general.architecture"), "%(architecture)s")
+assert_about_eq(again.forward(ids), whole, bound)
+%(more)s
+"""
+
+# What GGUF files have otherwise than what save_model writes of a folder: the same logits.
+FORMS = {
+    "deepseek_v3_yarn": """
+fn other(name) { contains(name, "attn_kv_b") }
+let (net, heads) = (tree(m, other), 4)
+for i in 0..len(net.blk) {
+    let both = get_tensor(m, f"blk.{i}.attn_kv_b.weight").reshape([heads, 14, -1])
+    net.blk[i].set("attn_k_b", {"weight": contiguous(both[:, :8].transpose(1, 2))})
+    net.blk[i].set("attn_v_b", {"weight": contiguous(both[:, 8:])})
+}
+same(net)""",
+    "gpt_oss": """
+let net = tree(m, fn(name) { contains(name, "exps") })
+for i in 0..len(net.blk) {
+    let (both, bias) = (get_tensor(m, f"blk.{i}.ffn_gate_up_exps.weight"), get_tensor(m, f"blk.{i}.ffn_gate_up_exps.bias"))
+    let down = get_tensor(m, f"blk.{i}.ffn_down_exps.weight")
+    fn part(x, b) { ({"weight": contiguous(x.transpose(1, 2)), "bias": contiguous(b)}) }
+    net.blk[i].set("ffn_gate_exps", part(both[..., ::2], bias[:, ::2]))
+    net.blk[i].set("ffn_up_exps", part(both[..., 1::2], bias[:, 1::2]))
+    net.blk[i].set("ffn_down_exps", part(down, get_tensor(m, f"blk.{i}.ffn_down_exps.bias")))
+}
+same(net)
+same(net, {"gpt-oss.attention.sliding_window_pattern": none})
+same(net, {"gpt-oss.attention.sliding_window_pattern": 2})""",
+    "glm4_moe": """
+let net = tree(m, fn(name) { false })
+net.blk.push({"nextn": {"eh_proj": {"weight": ones([2, 2])}}})
+same(net, {"glm4moe.block_count": len(net.blk), "glm4moe.nextn_predict_layers": 1})""",
+    "stablelm_norms": """
+let net = tree(m, fn(name) { contains(name, "_norm.") and contains(name, "attn_") and not contains(name, "attn_norm") })
+for i in 0..len(net.blk) {
+    net.blk[i].set("attn_q_norm", {"weight": stack([get_tensor(m, f"blk.{i}.attn_q_norm.{h}.weight") for h in 0..4], 0)})
+    net.blk[i].set("attn_k_norm", {"weight": stack([get_tensor(m, f"blk.{i}.attn_k_norm.{h}.weight") for h in 0..2], 0)})
+}
+same(net)""",
+}
+# Files that do not say which layers see a window: every family has its habit.
+for name, architecture in (("gemma2", "gemma2"), ("gemma3_text_lin", "gemma3"), ("cohere2", "cohere2"), ("exaone4", "exaone4"),
+                           ("olmo3", "olmo2")):
+    FORMS[name] = f'same(tree(m, fn(name) {{ false }}), {{"{architecture}.attention.sliding_window_pattern": none}})'
+FORM = """
+// The tensors of a model as dictionaries and a list of layers, but for those left out.
+fn tree(m, left_out) {
+    let net = {"blk": list()}
+    for t in m.tensors() {
+        if left_out(t.name) { continue }
+        let (words, at) = (t.name.split("."), net)
+        if words[0] == "blk" {
+            while len(net.blk) <= int(words[1]) { net.blk.push({}) }
+            (at, words) = (net.blk[int(words[1])], words[2:])
+        }
+        for word in words[:-1] {
+            if not contains(at, word) { at.set(word, {}) }
+            at = at[word]
+        }
+        at.set(words[-1], get_tensor(m, t.name))
+    }
+    net
+}
+fn same(net, more = {}) {
+    let meta = m.meta()
+    for k, v in more { if v == none { remove(meta, k) } else { meta.set(k, v) } }
+    save_model(net, "form.gguf", meta: meta)
+    assert_about_eq(load_model("form.gguf", cache: float32).forward(ids), whole, bound)
+}
+"""
+
+
+class Transformers(unittest.TestCase):
+    def folder(self, scratch, value):
+        place = Path(scratch, "folder")
+        place.mkdir()
+        Path(place, "config.json").write_text(json.dumps(value["config"]))
+        Path(place, "model.safetensors").write_bytes(safetensors(tensors_of(value)))
+
+    def near(self, program, scratch, value):
+        """The rows that a program prints are Transformers'."""
+        Path(scratch, "program.tl").write_text(program)
+        result = run("run", "--memory-check=strict", "program.tl", cwd=scratch)
+        self.assertEqual(result.status, 0, result.err)
+        self.assertNotIn("warning", result.err)
+        for row, want in zip(json.loads(result.out), value["rows"].values(), strict=True):
+            for a, b in zip(row, want, strict=True):
+                self.assertAlmostEqual(a, b, delta=TOLERANCE * max(1.0, *map(abs, want)))
+
+    def test_decoders(self):
+        for name, value in VALUES["models"].items():
+            if "encoder" in value:
+                continue
+            with self.subTest(name), tempfile.TemporaryDirectory() as scratch:
+                self.folder(scratch, value)
+                architecture = run("-e", 'print(load_model("folder").meta("general.architecture"))', cwd=scratch).out.strip()
+                words = {"architecture": architecture, "ids": IDS, "rows": list(map(int, value["rows"])), "steps": STEPS,
+                         # rows before the boundary that a text passes were computed by other angles
+                         "first": -1 if name == "phi3_long" else 0, "more": FORM + FORMS[name] if name in FORMS else ""}
+                self.near(PROGRAM % words, scratch, value)
+
+    def test_encoders(self):
+        for name, value in VALUES["models"].items():
+            if "encoder" in value:
+                with self.subTest(name), tempfile.TemporaryDirectory() as scratch:
+                    self.folder(scratch, value)
+                    self.near(f'print(to_json(states(load_model("folder"), {IDS})[{list(map(int, value["rows"]))}].to_list()))', scratch, value)
+
+
+if __name__ == "__main__":
+    unittest.main()
