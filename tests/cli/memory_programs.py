@@ -10,7 +10,7 @@ DTYPES = "float32 float32 float32 float64 float16 bfloat16 int64 int32 uint8 boo
 OPTIMIZERS = ["sgd(lr: 0.01)", "sgd(lr: 0.01, momentum: 0.9)", "sgd(lr: 0.01, momentum: 0.9, nesterov: true)", "adam(lr: 0.01)",
               "adam(lr: 0.01, amsgrad: true)", "adamw(lr: 0.01)", "rmsprop(lr: 0.01)", "adagrad(lr: 0.01)", "lion(lr: 0.001)"]
 SCHEDULERS = ["cosine()", "step(step_size: 1)", "exponential()", "linear()", "warmup_cosine()"]
-BEGIN = 'import "std/layers.tl"\nimport "std/recurrent.tl"\nimport "std/losses.tl"\nseed(1)\n'
+BEGIN = "".join(f'import "std/{name}.tl"\n' for name in "layers recurrent losses attention windows data metrics".split()) + "seed(1)\n"
 
 
 class Generator:
@@ -372,6 +372,71 @@ class Generator:
             self.line(f"learn {{ objective: mean({net}.forward({x})[0] ** 2), optimizer: adam(), epochs: 1, progress: false }}")
         self.add([n, steps, size], f"{net}.forward({x})[0]")
 
+    def safe(self):
+        return self.settings().replace(", accumulate: 2", "")
+
+    def block_of_attention(self):
+        n, width, x, net = self.size(3, 30), self.size(16, 32), self.name("x"), self.name("net")
+        kind = self.some("TransformerBlock", "MultiHeadAttention")
+        self.line(f"let {net} = {kind}::new({width}, 4)", f"let {x} = randn([2, {n}, {width}])")
+        if self.some(True, False):
+            self.line(f"learn {{ objective: mean({net}.forward({x}) ** 2), optimizer: adam(), epochs: 2, progress: false{self.safe()} }}")
+        self.add([2, n, width], f"{net}.forward({x})")
+
+    def pictures(self):
+        c, h, x, net = self.size(1, 3), self.size(8, 20), self.name("x"), self.name("net")
+        layers = ["relu", "MaxPool2d::new(2)", "AvgPool2d::new(2)", "AdaptiveAvgPool2d::new(4)", "Conv2d::new(4, 4, 3, padding: 1)",
+                  "BatchNorm::new(4)", "GroupNorm::new(2, 4)"]
+        chosen = ", ".join(self.some(*layers) for _ in range(self.random.randint(1, 2)))
+        self.line(f"let {net} = Sequential::new(list(Conv2d::new({c}, 4, 3, padding: 1), {chosen}))", f"let {x} = randn([3, {c}, {h}, {h}])")
+        if self.some(True, False):
+            self.line(f"learn {{ objective: mean({net}.forward({x}) ** 2), optimizer: {self.some(*OPTIMIZERS)}, epochs: 2, "
+                      f"progress: false{self.safe()} }}")
+        self.add([3], f"mean({net}.forward({x}), [1, 2, 3])")
+
+    def rows(self):
+        n, k, x = self.size(7, 64, 300), self.size(3, 40), self.name("x")
+        ids = f"argmax({x}, 1), randint(0, {k}, [{n}]), {k}"
+        self.line(f"let {x} = randn([{n}, {k}])", self.some(
+            f"for b in batches({x}, 16) {{ let t = b * 2.0; t = t + 1.0 }}", f"{x} = standardise({x})[0]", f"{x} = min_max_scale({x})",
+            f"{x} = shuffle({x}, {x} * 2.0)[1]", f"let {x}_split = train_test_split({x}, {x} * 2.0)",
+            f"let {x}_table = confusion_matrix({ids})", f"let {x}_f = f1_score({ids})"))
+        self.add([n, k], f"{x} * 2.0")
+
+    def resumed(self):
+        w, n = self.name("w"), self.size(5, 100)
+        file = f"{w}.safetensors"
+        block = f"objective: mean({w} ** 2), optimizer: {self.some(*OPTIMIZERS)}, progress: false, save: \"{file}\""
+        self.line(f"let {w} = learnable(randn([{n}, {n}]))", f"learn {{ {block}, epochs: 1 }}",
+                  f"learn {{ {block}, epochs: 2, resume: \"{file}\" }}")
+        self.add([n, n], f"{w} * 1.0")
+
+    def names(self):
+        e, n, d = self.name("Kind"), self.size(3, 40), self.size(4, 64)
+        members = ", ".join(f"m{e}{i}" for i in range(n))
+        self.line(f"entity {e} = {{{members}}}", f"relation {e}Near(x: {e}, y: {e})",
+                  *[f"{e}Near(m{e}{i}, m{e}{(i + 1) % n})" for i in range(0, n, 2)],
+                  f"embedding {e}Rows {{ entities: {e} dimension: {d} init: xavier learnable }}", f"{e}Paths[x, z] = {e}Near[x, y] {e}Near[y, z]")
+        self.line(*self.some([], [f"learn {{ objective: sum(({e}Rows[m{e}0] - {e}Rows[m{e}1]) ** 2), optimizer: sgd(lr: 0.1), epochs: 2, "
+                                  "progress: false }"], [f"{e}Mixed[x, d] = {e}Near[x, y] {e}Rows[y, d]"]))
+        self.add([n, n], f"{e}Paths * 2")
+
+    def read_back(self):
+        f, n = self.name("f"), self.size(8, 60)
+        shape, *lines = self.some(
+            ([3, n, n], f"save_image(rand([3, {n}, {n}]), \"{f}.png\")", f"let {f} = load_image(\"{f}.png\")"),
+            ([1, n * 50], f"save_audio(zeros([1, {n * 50}]), \"{f}.wav\", 8000)", f"let {f} = load_audio(\"{f}.wav\")[0]"),
+            ([n, 4], f"write_csv(\"{f}.csv\", zeros([{n}, 4]))", f"let {f} = tensor(read_csv(\"{f}.csv\"))"),
+            ([n, n], f"save(zeros([{n}, {n}]), \"{f}.npy\")", f"let {f} = load(\"{f}.npy\")"))
+        self.line(*lines)
+        self.add(shape, f"{f} * 1.0")
+
+    def elsewhere(self):
+        y, n = self.name(), self.size(10, 200)
+        self.line(f"let {y} = none", "with device(\"cpu\") {", f"    let t = ones([{n}, {n}]) * 2.0", f"    {y} = t + 1.0", "}",
+                  f"{y} = to({y}, device())")
+        self.shapes[y] = [n, n]
+
     # --- models, caches, arenas, files ---
 
     def model(self):
@@ -416,7 +481,8 @@ class Generator:
     STEPS = ("create create numbers elementwise elementwise elementwise broadcast product product reduction rearrangement rearrangement "
              "rearrangement convolution attention decomposition loss release release change alias block branch attempt loop function "
              "closure containers dictionary comprehension struct equation facts gradient derivatives backward training training imperative "
-             "network recurrence model saved cache arena texts").split()
+             "network recurrence model saved cache arena texts block_of_attention pictures rows resumed names read_back "
+             "elsewhere").split()
 
     def program(self):
         for _ in range(self.random.randint(3, 14)):
