@@ -2,13 +2,13 @@
 transformers_values.json has what Transformers 5.17 was given and gave: the configuration, the seed of PyTorch's generator and in
 which order it drew the parameters, all from normal distributions, and two rows of logits, or of an encoder's last layer."""
 import json
+import math
+import random
 import re
 import struct
 import tempfile
 import unittest
 from pathlib import Path
-
-import numpy
 
 from tl import run
 
@@ -22,38 +22,38 @@ class Normal:
     """What torch.randn draws on the CPU, to float32's last bits."""
 
     def __init__(self, seed):
-        self.source = numpy.random.RandomState(seed)
+        words = [seed]  # a Mersenne twister, begun as its authors do
+        for i in range(1, 624):
+            words.append((1812433253 * (words[-1] ^ words[-1] >> 30) + i) % 2 ** 32)
+        self.source = random.Random()
+        self.source.setstate((3, (*words, 624), None))
         self.kept = None
 
     def words(self, count):
-        return numpy.frombuffer(self.source.bytes(4 * count), "<u4").astype(numpy.uint64)
+        return [self.source.getrandbits(32) for _ in range(count)]
 
-    def pairs(self, words):
-        """Of each 16 uniform numbers those that are 8 apart become two normal ones."""
-        uniform = ((words & 0xFFFFFF) * 2.0 ** -24).reshape(-1, 2, 8)
-        radius, angle = numpy.sqrt(-2 * numpy.log(1 - uniform[:, 0])), 2 * numpy.pi * uniform[:, 1]
-        return numpy.stack([radius * numpy.cos(angle), radius * numpy.sin(angle)], 1).reshape(-1)
+    def block(self, words):
+        """Of 16 uniform numbers those that are 8 apart become two normal ones."""
+        uniform = [(word & 0xFFFFFF) * 2.0 ** -24 for word in words]
+        polar = [(math.sqrt(-2 * math.log(1 - a)), 2 * math.pi * b) for a, b in zip(uniform[:8], uniform[8:])]
+        return [r * math.cos(t) for r, t in polar] + [r * math.sin(t) for r, t in polar]
 
     def one(self):
         if self.kept is not None:
             number, self.kept = self.kept, None
             return number
-        words = [int(word) for word in self.words(4)]
+        words = self.words(4)
         angle, part = ((words[i] << 32 | words[i + 1]) % 2 ** 53 * 2.0 ** -53 for i in (0, 2))
-        radius = (-2 * numpy.log1p(-part)) ** 0.5
-        self.kept = radius * numpy.sin(2 * numpy.pi * angle)
-        return radius * numpy.cos(2 * numpy.pi * angle)
+        radius = math.sqrt(-2 * math.log1p(-part))
+        self.kept = radius * math.sin(2 * math.pi * angle)
+        return radius * math.cos(2 * math.pi * angle)
 
-    def draw(self, shape):
-        count = int(numpy.prod(shape))
+    def draw(self, count):
         if count < 16:  # one by one; the second of a pair is the next
-            return numpy.array([self.one() for _ in range(count)]).reshape(shape)
+            return [self.one() for _ in range(count)]
         words, whole = self.words(count), count // 16 * 16
-        numbers = numpy.empty(count)
-        numbers[:whole] = self.pairs(words[:whole])
-        if whole < count:
-            numbers[-16:] = self.pairs(self.words(16))
-        return numbers.reshape(shape)
+        numbers = [number for i in range(0, whole, 16) for number in self.block(words[i:i + 16])]
+        return numbers if whole == count else numbers[:count - 16] + self.block(self.words(16))
 
 
 def spread(name, shape):
@@ -73,33 +73,37 @@ def drawn(value):
         yield name.replace("#", str(layer)), shape, mean[0] if mean else 0
 
 
-def parts(name, numbers, experts):
+def split(numbers, shape, count):
+    """Rows as so many tensors."""
+    size = len(numbers) // count
+    return [(numbers[i * size:i * size + size], [shape[0] // count, *shape[1:]]) for i in range(count)]
+
+
+def parts(name, numbers, shape, experts):
     """Experts were one parameter, their gates and what these gate one below the other."""
     if "*" not in name:
-        return {name: numbers}
+        return {name: (numbers, shape)}
     stem, words = re.fullmatch(r"(.*\*\.)(.*)\.weight", name).groups()
-    each = numpy.split(numbers, experts)
-    halves = [numpy.split(expert, words.count("+") + 1) for expert in each]
-    return {f"{stem.replace('*', str(e))}{word}.weight": half for e, expert in enumerate(halves)
-            for word, half in zip(words.split("+"), expert)}
+    return {f"{stem.replace('*', str(e))}{word}.weight": half for e, expert in enumerate(split(numbers, shape, experts))
+            for word, half in zip(words.split("+"), split(*expert, words.count("+") + 1))}
 
 
 def tensors_of(value):
     config, source, tensors = value["config"], Normal(value["seed"]), {}
     experts = next((config[key] for key in ("num_local_experts", "num_experts", "n_routed_experts", "moe_num_experts") if key in config), 0)
     for name, shape, mean in drawn(value):
-        tensors.update(parts(name, mean + source.draw(shape) * spread(name, shape), experts))
+        numbers = [mean + x * spread(name, shape) for x in source.draw(math.prod(shape))]
+        tensors.update(parts(name, numbers, shape, experts))
     for name, shape in value.get("corrections", {}).items():
-        tensors[name] = 0.2 * Normal(5).draw(shape)
+        tensors[name] = ([0.2 * x for x in Normal(5).draw(math.prod(shape))], shape)
     return tensors
 
 
 def safetensors(tensors):
     header, data = {}, b""
-    for name, values in tensors.items():
-        numbers = values.astype("<f4").tobytes()
-        header[name] = {"dtype": "F32", "shape": list(values.shape), "data_offsets": [len(data), len(data) + len(numbers)]}
-        data += numbers
+    for name, (numbers, shape) in tensors.items():
+        header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [len(data), len(data) + 4 * len(numbers)]}
+        data += struct.pack(f"<{len(numbers)}f", *numbers)
     text = json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + data
 
