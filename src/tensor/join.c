@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "device/foretell.h"
 #include "shape/rules.h"
 #include "tensor/gradient/gradient.h"
 #include "tensor/join.h"
@@ -247,6 +248,20 @@ Status tensor_pad(Tensor *x, const int64_t *before, const int64_t *after, Scalar
     return STATUS_OK;
 }
 
+static Status copy_across(const Tensor *source, const Tensor *copy) {
+    Buffer *from = source->view.buffer, *into = copy->view.buffer;
+    if (into->bytes == 0) return STATUS_OK;
+    if (!foretell_knows(from)) {
+        foretell_forget(into);
+        return STATUS_OK;
+    }
+    void *host = memory_allocate(into->bytes);
+    Status status = buffer_download(from, source->view.offset, host, into->bytes);
+    if (status == STATUS_OK) status = buffer_upload(into, 0, host, into->bytes);
+    free(host);
+    return status;
+}
+
 Status tensor_to_device(Tensor *x, Device *device, Tensor **out) {
     if (x->device == device) {
         *out = tensor_same(x);
@@ -257,13 +272,7 @@ Status tensor_to_device(Tensor *x, Device *device, Tensor **out) {
     Shape shape = tensor_shape(source);
     Tensor *copy = NULL;
     Status status = tensor_new(device, source->view.dtype, &shape, &copy);
-    if (status == STATUS_OK && copy->view.buffer->bytes > 0) {
-        size_t bytes = copy->view.buffer->bytes;
-        void *host = memory_allocate(bytes);
-        status = buffer_download(source->view.buffer, source->view.offset, host, bytes);
-        if (status == STATUS_OK) status = buffer_upload(copy->view.buffer, 0, host, bytes);
-        free(host);
-    }
+    if (status == STATUS_OK) status = copy_across(source, copy);
     tensor_release(source);
     if (status != STATUS_OK) {
         tensor_release(copy);
