@@ -5,14 +5,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/landlock.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/memory.h"
 
 // Rights that are newer than the headers of Debian 12.
 #ifndef LANDLOCK_ACCESS_FS_TRUNCATE
@@ -63,6 +67,12 @@ static const struct {
 };
 
 static const char *sandbox_folder; // NULL outside a sandbox
+static VECTOR(char *) allowed;     // what its program may read, without links; for good
+
+static void note_allowed(const char *path) {
+    char *resolved = realpath(path, NULL);
+    if (resolved) VECTOR_PUSH(&allowed, resolved);
+}
 
 static Status allow(int ruleset, const char *path, uint64_t rights) {
     int file = open(path, O_PATH | O_CLOEXEC);
@@ -122,15 +132,27 @@ Status sandbox_enter(const Sandbox *sandbox) {
         status = fail(STATUS_SETTING, "--sandbox: %s", strerror(errno));
     close(ruleset);
     ASSERT(sandbox_folder == NULL);
-    if (status == STATUS_OK) sandbox_folder = folder;
+    if (status != STATUS_OK) return status;
+    sandbox_folder = folder;
+    note_allowed(folder);
+    for (size_t i = 0; i < sandbox->readable_count; i++) note_allowed(sandbox->readable[i]);
     return status;
 }
 
-// Landlock lets everybody ask whether there is a file, but open only what is allowed.
-bool sandbox_shows(const char *path) {
-    int file = sandbox_folder ? open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1;
-    if (file >= 0) close(file);
-    return !sandbox_folder || file >= 0;
+static bool is_below(const char *path, const char *folder) {
+    size_t length = strlen(folder);
+    if (strcmp(folder, "/") == 0) return true;
+    return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == 0);
+}
+
+bool sandbox_allows(const char *path) {
+    char resolved[PATH_MAX];
+    // What is not there, or has no name such as a pipe, the kernel decides.
+    if (!sandbox_folder || !realpath(path, resolved)) return true;
+    for (size_t i = 0; i < allowed.count; i++)
+        if (is_below(resolved, allowed.items[i])) return true;
+    errno = EACCES;
+    return false;
 }
 
 const char *file_problem(int error) {

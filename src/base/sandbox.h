@@ -22,8 +22,9 @@ typedef struct Sandbox {
 } Sandbox;
 Status sandbox_enter(const Sandbox *sandbox) MUST_USE;
 
-// Whether a program may know that there is a file or folder of that name.
-bool sandbox_shows(const char *path);
+// Whether a program may read what that names, or know that it is there: not what only libraries
+// need. Else errno is EACCES.
+bool sandbox_allows(const char *path);
 
 // The words of a file's errno: strerror's, or that the path is outside the sandbox.
 const char *file_problem(int error);

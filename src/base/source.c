@@ -89,7 +89,9 @@ static Status read_all(int descriptor, const char *name, Text *text) {
 Status source_load(const char *path, const SourceFile **out) {
     bool standard_input = strcmp(path, "-") == 0;
     const char *name = standard_input ? "<stdin>" : path;
-    int descriptor = standard_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    int descriptor = standard_input         ? STDIN_FILENO
+                     : sandbox_allows(path) ? open(path, O_RDONLY | O_CLOEXEC)
+                                            : -1;
     if (descriptor < 0) return fail(STATUS_IO, "cannot open %s: %s", path, file_problem(errno));
     Text text = {0};
     Status status = read_all(descriptor, name, &text);

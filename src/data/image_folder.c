@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "base/sandbox.h"
 #include "base/text.h"
 #include "data/image_file.h"
 #include "data/source.h"
@@ -44,8 +45,8 @@ static bool is_folder(const char *path) {
 
 // The names in a folder, sorted, without those that begin with a point.
 static Status list_folder(const char *path, Names *out) {
-    DIR *folder = opendir(path);
-    if (!folder) return fail(STATUS_IO, "cannot read the folder %s: %s", path, strerror(errno));
+    DIR *folder = sandbox_allows(path) ? opendir(path) : NULL;
+    if (!folder) return fail(STATUS_IO, "cannot read the folder %s: %s", path, file_problem(errno));
     for (struct dirent *entry; (entry = readdir(folder));)
         if (entry->d_name[0] != '.')
             VECTOR_PUSH(out, memory_copy_string(entry->d_name, strlen(entry->d_name)));

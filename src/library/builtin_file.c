@@ -41,7 +41,8 @@ static Status read_stream(FILE *file, const char *path, Text *out) {
 static Status open_for_reading(const char *path, FILE **out) {
     struct stat about;
     Text place = {0};
-    *out = fopen(aside_read(path, &place), "rb");
+    const char *found = aside_read(path, &place);
+    *out = sandbox_allows(found) ? fopen(found, "rb") : NULL;
     text_free(&place);
     if (!*out || fstat(fileno(*out), &about) != 0) return fail_path("read", path, errno);
     Status status = STATUS_OK;
@@ -141,7 +142,7 @@ Value builtin_exists(BuiltinCall *call) {
     struct stat about;
     Text place = {0};
     const char *path = aside_read(path_of(call), &place);
-    bool exists = stat(path, &about) == 0 && sandbox_shows(path);
+    bool exists = stat(path, &about) == 0 && sandbox_allows(path);
     text_free(&place);
     return value_bool(exists);
 }
@@ -157,7 +158,9 @@ static int by_name(const struct dirent **a, const struct dirent **b) {
 
 Value builtin_list_dir(BuiltinCall *call) {
     struct dirent **entries;
-    int count = scandir(path_of(call), &entries, not_itself_or_parent, by_name);
+    int count = sandbox_allows(path_of(call))
+                    ? scandir(path_of(call), &entries, not_itself_or_parent, by_name)
+                    : -1;
     if (count < 0) {
         fail_path("list", path_of(call), errno);
         return value_fail();

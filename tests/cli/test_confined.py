@@ -156,13 +156,35 @@ print(len(svd(randn([50, 50]))))
             result = run("test", "--sandbox", folder, Path(other, "blocks.tl"))
             self.assertEqual(result.status, 0, result.out + result.err)
 
+    def test_what_only_libraries_need_is_not_read(self):
+        need_sandbox()
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "inside").mkdir()
+            Path(folder, "inside", "a.txt").write_text("a")
+            Path(folder, "link").symlink_to("/usr/lib")
+            code = f"""
+fn attempt(f) {{ try {{ f(); print("read") }} catch e {{ print("touch only files in" in e.message) }} }}
+attempt(fn() {{ read_file("/proc/cpuinfo") }})
+attempt(fn() {{ list_dir("/usr/lib") }})
+attempt(fn() {{ list_dir("{folder}/link") }})
+attempt(fn() {{ load_model("/usr/lib/os-release") }})
+attempt(fn() {{ read_csv("{folder}/link/os-release") }})
+attempt(fn() {{ image_folder("/usr/lib", size: [4, 4]) }})
+print(exists("/usr/lib"), list_dir("{folder}/inside"), read_file("{folder}/inside/../inside/a.txt"), read_file("/dev/stdin"))
+"""
+            Path(folder, "p.tl").write_text(code)
+            result = run("run", "--sandbox", folder, f"{folder}/p.tl", stdin=b"in")
+            self.assertEqual((result.status, result.out.splitlines()), (0, ["true"] * 6 + ['false ["a.txt"] a in']), result.err)
+            result = run("run", "--sandbox", folder, "-e", 'import "/usr/lib/os-release"')
+            self.assertIn("cannot open /usr/lib/os-release: Permission denied", result.err)
+
     def test_memory_that_foretelling_takes_is_limited(self):
         need_no_sanitizer("needs the whole address space")
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "p.tl").write_text('let l = []\nwhile true { l.push("abcdefgh" + str(len(l))) }\n')
             before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
             result = run("run", "--host-limit", "50MB", "--memory-limit", "1MB", "p.tl", cwd=folder)
-            self.assertIn("--host-limit", result.err)
+            self.assertIn("error[memory]: out of memory", result.err)
             self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, max(before, 250 << 10) + 1)
 
     def test_a_sandbox_makes_no_connections(self):
