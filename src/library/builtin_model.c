@@ -68,8 +68,8 @@ static Status path_get_index(Handle *handle, Value index, Value *out) {
 
 static void model_print(Handle *handle, Text *out) {
     const Model *model = handle->payload;
-    text_format(out, "<model %s, %zu tensors>", model_path(model),
-                model_reader(model)->tensors.count);
+    size_t count = model_reader(model)->tensors.count;
+    text_format(out, "<model %s, %zu tensor%s>", model_path(model), count, count == 1 ? "" : "s");
 }
 
 static void path_print(Handle *handle, Text *out) {

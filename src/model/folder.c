@@ -58,7 +58,7 @@ static const FolderFamily families[] = {
     {.model_type = "deepseek_v2", .architecture = "deepseek2"},
     {.model_type = "deepseek_v3", .architecture = "deepseek2", .by_sigmoid = true},
     {.model_type = "kimi_k2", .architecture = "deepseek2", .by_sigmoid = true},
-    {.model_type = "gpt_oss", .architecture = "gpt-oss", .norms_after = true},
+    {.model_type = "gpt_oss", .architecture = "gpt-oss", .norms_after = true, .alternating = true},
     {.model_type = "dots1", .architecture = "dots1", .by_sigmoid = true},
     {.model_type = "minimax_m2", .architecture = "minimax-m2", .by_sigmoid = true},
     {.model_type = "nemotron",
@@ -161,8 +161,34 @@ static bool ends_with(const char *text, const char *end) {
     return length >= size && strcmp(text + length - size, end) == 0;
 }
 
+// Of experts whose gates and what these gate are alternating columns two tensors are made: what
+// follows "ffn_gate_up", or NULL.
+static const char *after_alternating(const FolderFamily *family, const char *name) {
+    const char *at = family->alternating ? strstr(name, ".ffn_gate_up_exps.") : NULL;
+    return at ? at + strlen(".ffn_gate_up") : NULL;
+}
+
+static void name_half(const FolderFamily *family, const char *name, const char *half, Text *out) {
+    Text whole = {0};
+    folder_name(family, name, &whole);
+    const char *rest = after_alternating(family, text_get(&whole));
+    size_t kept = rest ? (size_t)(rest - text_get(&whole)) - strlen("gate_up") : whole.length;
+    text_append(out, text_get(&whole), kept);
+    if (rest) text_format(out, "%s%s", half, rest);
+    text_free(&whole);
+}
+
 static void name_of(void *context, const char *name, Text *out) {
-    folder_name(((const Naming *)context)->family, name, out);
+    name_half(((const Naming *)context)->family, name, "gate", out);
+}
+
+static bool twin_of(void *context, const char *name, Text *out) {
+    const FolderFamily *family = ((const Naming *)context)->family;
+    folder_name(family, name, out);
+    bool alternates = after_alternating(family, text_get(out)) != NULL;
+    text_clear(out);
+    if (alternates) name_half(family, name, "up", out);
+    return alternates;
 }
 
 // What GGUF files have otherwise.
@@ -178,6 +204,10 @@ static TensorChange change_of(void *context, const char *name) {
     change.plus_one = family->norms_from_one && ends_with(name, "norm.weight");
     change.transpose = family->transposed && strncmp(name, "blk.", 4) == 0 &&
                        ends_with(name, ".weight") && !strstr(name, "_norm.");
+    if (family->alternating && strstr(name, "_exps.")) {
+        change.columns = strstr(name, ".ffn_gate_") ? 1 : strstr(name, ".ffn_up_") ? 2 : 0;
+        change.transpose = ends_with(name, ".weight");
+    }
     if (strcmp(name, "position_embd.weight") == 0) change.cut = naming->positions_cut;
     return change;
 }
@@ -193,7 +223,7 @@ static Status read_tensors(const char *folder, Naming *naming, Reader *reader) {
     Status status = file_map_open(text_get(&path), &map);
     text_free(&path);
     TRY(status);
-    SafetensorsNaming names = {naming, name_of, change_of};
+    SafetensorsNaming names = {naming, name_of, change_of, twin_of};
     Status read = several ? safetensors_open_index_named(reader, map, &names)
                           : safetensors_open_named(reader, map, &names);
     status = file_map_check(map);

@@ -21,6 +21,7 @@ typedef struct FolderFamily {
     bool positions_cut;       // the rows of positions up to the padding's are for no token
     bool centred;             // norm_eps is of centred norms
     bool grouped;             // joined rows lie by heads of keys: their queries, the key, the value
+    bool alternating;         // experts' gates alternate with what they gate, [inputs, outputs]
     bool by_sigmoid;          // experts are scored by it
     const char *activation;   // what config.json may name begins so; NULL: silu
 } FolderFamily;

@@ -186,7 +186,7 @@ static Status add_dense(Modules *modules, const json_t *config, const char *path
     Status status = file_map_open(text_get(&text), &map);
     text_free(&text);
     TRY(status);
-    SafetensorsNaming naming = {modules, name_dense, change_none};
+    SafetensorsNaming naming = {modules, name_dense, change_none, NULL};
     Status read = safetensors_open_named(modules->reader, map, &naming);
     status = file_map_check(map);
     file_map_release(map);

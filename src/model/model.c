@@ -307,12 +307,23 @@ static Status add_one(Tensor *x, Tensor **out) {
     return status;
 }
 
+static Status half_of_columns(const TensorChange *change, Tensor *x, Tensor **out) {
+    SliceBounds half = {
+        .has_start = true, .has_step = true, .start = change->columns - 1, .step = 2};
+    SCOPED_TENSOR(part);
+    TRY(tensor_slice_by(x, -1, &half, &part));
+    if (change->transpose) return tensor_transpose(part, -2, -1, out);
+    *out = tensor_retain(part);
+    return STATUS_OK;
+}
+
 static Status change_tensor(const TensorChange *change, Tensor *stored, Tensor **out) {
     ASSERT(stored != NULL);
     if (change->groups) return part_groups(stored, change->groups, change->heads, out);
     if (change->heads) return join_halves(stored, change->heads, out);
     if (change->plus_one) return add_one(stored, out);
-    if (change->transpose) return tensor_transpose(stored, 0, 1, out);
+    if (change->columns) return half_of_columns(change, stored, out);
+    if (change->transpose) return tensor_transpose(stored, -2, -1, out);
     *out = tensor_retain(stored);
     return STATUS_OK;
 }

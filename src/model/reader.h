@@ -13,7 +13,8 @@ typedef struct TensorChange {
     int64_t heads;  // not 0: of so many heads, the rows of each half become neighbours
     int64_t groups; // not 0: of so many groups of queries, a key, a value, all queries come first
     bool plus_one;  // 1 is added
-    bool transpose; // rows become columns
+    int columns; // not 0: of columns that alternate, the first (1) or the second (2) of each pair
+    bool transpose; // of the last two dimensions rows become columns, after that
     int64_t cut;    // so many of the first rows are left out
 } TensorChange;
 

@@ -49,6 +49,18 @@ static bool stays_mapped(const StoredTensor *tensor) {
     return dtype_is_float(tensor->dtype) || dtype_is_quant(tensor->dtype);
 }
 
+// In the file, of a shape that the model has.
+static Shape shape_before(Shape shape, const TensorChange *change) {
+    int last = shape.rank - 1;
+    if (change->transpose) {
+        int64_t rows = shape.dims[last];
+        shape.dims[last] = shape.dims[last - 1];
+        shape.dims[last - 1] = rows;
+    }
+    if (change->columns) shape.dims[last] *= 2;
+    return shape;
+}
+
 Status reader_tensor(const StoredTensor *tensor, bool copy, Tensor **out) {
     Device *device;
     ASSERT(tensor->usable);
@@ -73,8 +85,7 @@ Status reader_tensor(const StoredTensor *tensor, bool copy, Tensor **out) {
     } else {
         TRY(copy_bytes(device, bytes, tensor->bytes, &label, &buffer));
     }
-    Shape stored = tensor->shape;
-    if (tensor->change.transpose) stored = (Shape){2, {stored.dims[1], stored.dims[0]}};
+    Shape stored = shape_before(tensor->shape, &tensor->change);
     *out = tensor_from_buffer(buffer, 0, label.dtype, &stored);
     return STATUS_OK;
 }

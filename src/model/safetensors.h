@@ -35,6 +35,8 @@ typedef struct SafetensorsNaming {
     void *context;
     void (*name)(void *context, const char *name, Text *out);
     TensorChange (*change)(void *context, const char *name);
+    // Whether a second tensor is made of the same numbers: its name, into an empty text. Or NULL.
+    bool (*twin)(void *context, const char *name, Text *out);
 } SafetensorsNaming;
 // As safetensors_open and safetensors_open_index (model/reader.h), without the files' texts.
 Status safetensors_open_named(Reader *reader, FileMap *map,

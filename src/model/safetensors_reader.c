@@ -13,15 +13,12 @@ typedef struct Reading {
     FileMap *map;                    // of the file that is read
 } Reading;
 
-static StoredTensor *add_row(const Reading *reading, const SafetensorsEntry *entry) {
+static StoredTensor *add_named(const Reading *reading, const SafetensorsEntry *entry,
+                               const char *name) {
     const SafetensorsNaming *naming = reading->naming;
     const char *type = entry->known ? dtype_name(entry->dtype) : entry->type;
-    if (!naming) return reader_add(reading->reader, entry->name, type);
-    Text name = {0};
-    naming->name(naming->context, entry->name, &name);
-    StoredTensor *stored = reader_add(reading->reader, text_get(&name), type);
-    stored->change = naming->change(naming->context, text_get(&name));
-    text_free(&name);
+    StoredTensor *stored = reader_add(reading->reader, name, type);
+    if (naming) stored->change = naming->change(naming->context, name);
     return stored;
 }
 
@@ -47,27 +44,48 @@ static void cut_rows(SafetensorsEntry *entry, int64_t count) {
     entry->shape.dims[0] -= count;
 }
 
+// As the model has it, of a shape in the file.
+static Shape shape_after(Shape shape, TensorChange *change) {
+    int last = shape.rank - 1;
+    if (shape.rank < 1 || shape.dims[last] % 2 != 0) change->columns = 0;
+    change->transpose &= shape.rank >= 2;
+    if (change->columns) shape.dims[last] /= 2;
+    if (change->transpose) {
+        int64_t rows = shape.dims[last - 1];
+        shape.dims[last - 1] = shape.dims[last];
+        shape.dims[last] = rows;
+    }
+    return shape;
+}
+
+static Status describe(const Reading *reading, SafetensorsEntry entry, StoredTensor *stored) {
+    cut_rows(&entry, stored->change.cut);
+    stored->shape = shape_after(entry.shape, &stored->change);
+    stored->dtype = entry.dtype;
+    stored->bytes = entry.end - entry.begin;
+    if (!is_mapped(&entry)) return read_numbers(reading, stored, &entry);
+    stored->usable = true;
+    stored->map = reading->map;
+    stored->offset = entry.begin;
+    return STATUS_OK;
+}
+
 static Status add_tensor(void *context, const SafetensorsEntry *entry) {
     const Reading *reading = context;
+    const SafetensorsNaming *naming = reading->naming;
     if (json_object_get(reading->names, entry->name))
         return fail(STATUS_FORMAT, "%s: tensor %s is in another of the files too",
                     file_map_path(reading->map), entry->name);
     json_object_set_new(reading->names, entry->name, json_true());
-    StoredTensor *stored = add_row(reading, entry);
-    SafetensorsEntry rest = *entry;
-    cut_rows(&rest, stored->change.cut);
-    entry = &rest;
-    stored->shape = entry->shape;
-    stored->change.transpose &= entry->shape.rank == 2;
-    if (stored->change.transpose)
-        stored->shape = (Shape){2, {entry->shape.dims[1], entry->shape.dims[0]}};
-    stored->dtype = entry->dtype;
-    stored->bytes = entry->end - entry->begin;
-    if (!is_mapped(entry)) return read_numbers(reading, stored, entry);
-    stored->usable = true;
-    stored->map = reading->map;
-    stored->offset = entry->begin;
-    return STATUS_OK;
+    if (!naming) return describe(reading, *entry, add_named(reading, entry, entry->name));
+    Text name = {0};
+    naming->name(naming->context, entry->name, &name);
+    Status status = describe(reading, *entry, add_named(reading, entry, text_get(&name)));
+    text_clear(&name);
+    if (status == STATUS_OK && naming->twin && naming->twin(naming->context, entry->name, &name))
+        status = describe(reading, *entry, add_named(reading, entry, text_get(&name)));
+    text_free(&name);
+    return status;
 }
 
 // The texts of a folder's files say nothing of the model.

@@ -293,6 +293,10 @@ class Folders(unittest.TestCase):
         (place / "config.json").write_text('{"model_type": "phi3", "rope_scaling": {"type": "su", "short_factor": []}}')
         (place / "model.safetensors").write_bytes(safetensors({"x": [1.0]}))
         self.assertEqual(self.refused(), ["error[format]: folder/config.json: short_factor is not a list of numbers"])
+        (place / "config.json").write_text('{"model_type": "gpt_oss"}')
+        (place / "model.safetensors").write_bytes(safetensors({"model.layers.0.mlp.experts.gate_up_proj_blocks": [1.0]}))
+        self.assertEqual(self.refused('load_model("folder").forward([1])'), [
+            "error[value]: <model folder, 1 tensor> has experts in MXFP4, which are supported in GGUF files alone"])
         (place / "config.json").write_text('{"model_type": "odd"}')
         message, more = self.refused('load_model("folder").forward([1])')
         self.assertTrue(message.startswith('error[value]: folder has the architecture "odd"; known are '), message)
