@@ -14,13 +14,13 @@ _tl() {
              bit_and bit_not bit_or bit_xor bmm bool broadcast broadcast_to buffer.alloc buffer.capacity
              buffer.ones buffer.reset buffer.used buffer.zeros buffer_stats cat causal_mask
              ceil chat checkpoint cholesky chr chunk clamp cleanup clear clear_cache clip_grad_norm
-             clock clone cndl_embedding cndl_layer_norm cndl_list_safetensors cndl_load_gguf_tensor
-             cndl_load_safetensor cndl_rms_norm cndl_rope cndl_save_model_safetensor cndl_save_safetensor
-             cndl_softmax combine_masks complex_score compute_hits_at_k compute_mean_rank compute_mrr
-             compute_rank concat contains contiguous conv1d conv2d copy cos cosh count count_nonzero
-             cross_entropy csv_rows cumprod cumsum custom_grad det detach detokenize detokenize_incremental
-             detokenize_single device devices diag dict dict.items dict.merge dict.update distmult_score
-             div divmod dot dropout dtype e each_piece eigh einsum elu embed embedding embedding_table
+             clock clone cndl_embedding cndl_list_safetensors cndl_load_gguf_tensor cndl_load_safetensor
+             cndl_rope cndl_save_model_safetensor cndl_save_safetensor combine_masks complex_score
+             compute_hits_at_k compute_mean_rank compute_mrr compute_rank concat contains contiguous
+             conv1d conv2d copy cos cosh count count_nonzero cross_entropy csv_rows cumprod
+             cumsum custom_grad det detach detokenize detokenize_incremental detokenize_single
+             device devices diag dict dict.items dict.merge dict.update distmult_score div divmod
+             dot dropout dtype e each_piece eigh einsum elu embed embedding embedding_table
              empty ends_with entity_dim entity_onehot enumerate env eprint eq erf error exists
              exit exp expand expm1 extend eye factorial filter find find_all flatten flip float
              floor floor_div format forward frequency_penalty from_array from_vec full fused_add_relu

@@ -78,7 +78,8 @@ typedef struct Builtin {
     struct Builtin *next_overload;
 } Builtin;
 
-// The first overload of a name or of one of its aliases; NULL when there is none.
+// The first overload of a name or of one of its aliases, also behind `cndl_`; NULL when there is
+// none.
 const Builtin *catalog_find(const char *name, size_t length);
 size_t catalog_count(void);
 const Builtin *catalog_get(size_t index); // all rows in the order of the .def files

@@ -134,7 +134,8 @@ static void reference(void) {
         if (!variables[i].for_tests)
             printf("- `%s=%s` %s\n", variables[i].name, variables[i].form, variables[i].doc);
     show_rows_of_section(CATALOG_OLDER);
-    show_older("Other names of functions:", false);
+    show_older("Other names of functions; with `cndl_` before it every name is what it is without:",
+               false);
     show_older("Other names of parameters:", true);
 }
 

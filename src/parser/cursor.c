@@ -99,6 +99,16 @@ Word parser_string_word(const Token *token) {
     return (Word){.text = token->value.text, .length = token->length, .span = token->span};
 }
 
+bool parser_at_learnable(const Parser *parser) {
+    return parser_is_name(parser_peek(parser), "learnable") && !parser_at_new_line(parser);
+}
+
+bool parser_take_learnable(Parser *parser) {
+    bool here = parser_at_learnable(parser);
+    if (here) parser_next(parser);
+    return here;
+}
+
 bool parser_take_name(Parser *parser, const char *what, Word *out) {
     const Token *token = parser_peek(parser);
     if (token->kind != TOKEN_NAME && token_is_word(token) && !parser_at_new_line(parser)) {

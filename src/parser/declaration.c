@@ -88,10 +88,7 @@ static bool parse_field(Parser *parser, Node *node) {
                                          "a field is written name: type") != NULL;
     TypeNode *type = parse_type(parser);
     if (!type) return false;
-    if (parser_is_name(parser_peek(parser), "learnable") && !parser_at_new_line(parser)) {
-        parser_next(parser);
-        type->learnable = true;
-    }
+    type->learnable = parser_take_learnable(parser);
     Node *fallback = NULL;
     if (parser_accept(parser, TOKEN_EQUAL) && !(fallback = parse_expression(parser))) return false;
     size_t count = node->as.structure.field_count, again = count, third = count;

@@ -89,10 +89,7 @@ static bool parse_embed(Parser *parser, Node *node) {
     parser_next(parser);
     TypeNode *type = parse_type(parser);
     if (!type) return false;
-    if (parser_is_name(parser_peek(parser), "learnable") && !parser_at_new_line(parser)) {
-        parser_next(parser);
-        type->learnable = true;
-    }
+    type->learnable = parser_take_learnable(parser);
     node->as.relation.embed = type;
     return true;
 }
@@ -417,9 +414,16 @@ static Node *parse_asked(Parser *parser, QueryKind kind, SourcePos begin) {
     return temperature && node_adopt(parser, node, temperature) ? node : NULL;
 }
 
+// `query` before what is asked, which changes nothing.
+static void skip_query(Parser *parser) {
+    if (at_named(parser, "query")) parser_next(parser);
+}
+
 static bool at_infer(const Parser *parser) {
-    return at_named(parser, "infer") && behind_call(parser, 2) &&
-           behind_call(parser, 2)->kind == TOKEN_QUESTION;
+    bool query = parser_is_name(parser_ahead(parser, 2), "query") &&
+                 parser_ahead(parser, 3)->kind == TOKEN_NAME;
+    const Token *behind = behind_call(parser, query ? 3 : 2);
+    return at_named(parser, "infer") && behind && behind->kind == TOKEN_QUESTION;
 }
 
 static bool at_why(const Parser *parser) {
@@ -439,15 +443,18 @@ static bool at_explain(const Parser *parser) {
 }
 
 bool parser_at_inference(const Parser *parser) {
-    return at_infer(parser) || at_why(parser) || at_explain(parser);
+    return at_infer(parser) || at_why(parser) || at_explain(parser) || at_named(parser, "query");
 }
 
 Node *parse_inference(Parser *parser) {
     SourcePos begin = parser_begin(parser);
     QueryKind kind = QUERY_WHY;
     const Token *word = parser_next(parser);
-    if (parser_is_name(word, "infer")) {
+    if (parser_is_name(word, "query")) {
+        kind = QUERY_ASK;
+    } else if (parser_is_name(word, "infer")) {
         if (!take_mode(parser, &kind)) return NULL;
+        skip_query(parser);
     } else if (parser_is_name(word, "explain")) {
         kind = QUERY_EXPLAIN;
     } else if (parser_accept(parser, TOKEN_NOT)) {
@@ -456,17 +463,29 @@ Node *parse_inference(Parser *parser) {
     return parse_asked(parser, kind, begin);
 }
 
-// infer { forward P(..)?  symbolic Q(..)? }
+// infer { ... } and infer forward { ... }
+static bool at_infer_block(const Parser *parser) {
+    const Token *next = parser_ahead(parser, 1), *behind = parser_ahead(parser, 2);
+    return parser_is_name(parser_peek(parser), "infer") &&
+           (next->kind == TOKEN_LEFT_BRACE ||
+            (at_named(parser, "infer") && behind->kind == TOKEN_LEFT_BRACE));
+}
+
+// infer { forward P(..)?  symbolic: query Q(..)? }, infer forward { P(..)? Q(..)? }
 static Node *parse_infer_block(Parser *parser) {
     Node *node = node_new(parser, NODE_INFER, parser_begin(parser));
+    QueryKind shared = QUERY_ASK;
     parser_next(parser);
+    if (!parser_is(parser, TOKEN_LEFT_BRACE) && !take_mode(parser, &shared)) return NULL;
     Context outer = parser_open_bracket(parser);
     while (!parser_at_closer(parser)) {
         if (parser_accept(parser, TOKEN_SEMICOLON) || parser_accept(parser, TOKEN_COMMA)) continue;
         SourcePos begin = parser_begin(parser);
-        QueryKind kind = QUERY_ASK;
-        bool bare = parser_ahead(parser, 1)->kind == TOKEN_LEFT_PAREN;
+        QueryKind kind = shared;
+        bool bare = parser_ahead(parser, 1)->kind == TOKEN_LEFT_PAREN || at_named(parser, "query");
         if (!bare && !take_mode(parser, &kind)) return NULL;
+        if (!bare) parser_accept(parser, TOKEN_COLON);
+        skip_query(parser);
         Node *query = parse_asked(parser, kind, begin);
         if (!query || !node_adopt(parser, node, query)) return NULL;
         LIST_PUSH(parser, node->as.inferred.items, node->as.inferred.count, query);
@@ -485,9 +504,7 @@ Node *parse_logic(Parser *parser, bool *found) {
     if (at_named(parser, "entity")) return parse_entity(parser);
     if (at_named(parser, "relation")) return parse_relation(parser);
     if (at_named(parser, "retract")) return parse_retract(parser);
-    if (parser_is_name(parser_peek(parser), "infer") &&
-        parser_ahead(parser, 1)->kind == TOKEN_LEFT_BRACE)
-        return parse_infer_block(parser);
+    if (at_infer_block(parser)) return parse_infer_block(parser);
     if (parser_at_program(parser)) return parse_program_block(parser);
     if (parser_at_embedding(parser)) return parse_embedding(parser);
     *found = false;

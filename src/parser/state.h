@@ -63,6 +63,8 @@ Word parser_word(Parser *parser, const Token *token);
 Word parser_string_word(const Token *token); // what a string token says
 // A name at the cursor; `what` completes "expected ...".
 bool parser_take_name(Parser *parser, const char *what, Word *out);
+bool parser_at_learnable(const Parser *parser); // behind a type
+bool parser_take_learnable(Parser *parser);
 // Any word, reserved or not: after `.` and `::` and before `:`.
 bool parser_take_word(Parser *parser, const char *what, Word *out);
 

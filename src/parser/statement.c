@@ -33,6 +33,22 @@ static Node *fail_no_value(Parser *parser) {
     return parser_fail_expected_help(parser, "`=` and a value", help);
 }
 
+// Behind the type: learnable = expr
+static Node *parse_tensor_behind(Parser *parser, SourcePos begin, Word name, TypeNode *type) {
+    ASSERT(name.text && type);
+    Node *node = node_new(parser, NODE_TENSOR_DECLARATION, begin);
+    node->as.tensor.name = name;
+    node->as.tensor.type = type;
+    type->learnable = parser_take_learnable(parser);
+    if (parser_accept(parser, TOKEN_EQUAL)) {
+        node->as.tensor.value = parse_expression(parser);
+        if (!node->as.tensor.value) return NULL;
+        if (!node_adopt(parser, node, node->as.tensor.value)) return NULL;
+    }
+    node->span.end = parser_end(parser);
+    return node;
+}
+
 static Node *parse_let(Parser *parser) {
     ASSERT(parser_is(parser, TOKEN_LET));
     SourcePos begin = parser_begin(parser);
@@ -48,6 +64,10 @@ static Node *parse_let(Parser *parser) {
     if (parser_accept(parser, TOKEN_COLON)) {
         node->as.let.type = parse_type(parser);
         if (!node->as.let.type) return NULL;
+        bool learnable = node->as.let.pattern->kind == PATTERN_BIND && parser_at_learnable(parser);
+        if (learnable)
+            return parse_tensor_behind(parser, begin, node->as.let.pattern->name,
+                                       node->as.let.type);
     }
     if (parser_accept(parser, TOKEN_EQUAL)) {
         node->as.let.value = parse_expression(parser);
@@ -65,22 +85,10 @@ static Node *parse_tensor(Parser *parser) {
     ASSERT(parser_is_name(parser_peek(parser), "tensor"));
     SourcePos begin = parser_begin(parser);
     parser_next(parser);
-    Node *node = node_new(parser, NODE_TENSOR_DECLARATION, begin);
-    node->as.tensor.name = parser_word(parser, parser_next(parser));
+    Word name = parser_word(parser, parser_next(parser));
     parser_next(parser); // the colon that made this a declaration
-    TypeNode *type = node->as.tensor.type = parse_type(parser);
-    if (!type) return NULL;
-    if (parser_is_name(parser_peek(parser), "learnable") && !parser_at_new_line(parser)) {
-        parser_next(parser);
-        type->learnable = true;
-    }
-    if (parser_accept(parser, TOKEN_EQUAL)) {
-        node->as.tensor.value = parse_expression(parser);
-        if (!node->as.tensor.value) return NULL;
-        if (!node_adopt(parser, node, node->as.tensor.value)) return NULL;
-    }
-    node->span.end = parser_end(parser);
-    return node;
+    TypeNode *type = parse_type(parser);
+    return type ? parse_tensor_behind(parser, begin, name, type) : NULL;
 }
 
 // Words for what cannot be assigned to; NULL when the node is a target.

@@ -89,6 +89,10 @@ static void test_names_and_aliases(void **state) {
     assert_null(catalog_find("", 0));
     assert_null(catalog_find("no_such_thing", 13));
     assert_ptr_equal(catalog_find("cat", 3), catalog_find("concat", 6));
+    assert_ptr_equal(catalog_find("cndl_relu", 9), relu);
+    assert_ptr_equal(catalog_find("cndl_cat", 8), catalog_find("concat", 6));
+    assert_ptr_not_equal(catalog_find("cndl_embedding", 14), catalog_find("embedding", 9));
+    assert_null(catalog_find("cndl_", 5));
     Text aliases = {0};
     catalog_aliases(catalog_find("concat", 6), &aliases);
     assert_non_null(strstr(text_get(&aliases), "cat"));

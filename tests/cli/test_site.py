@@ -40,7 +40,7 @@ function look() {
     const found = type(wide, "softmax");
     told.push(found[0].getAttribute("href"), found[0].querySelector("b").textContent);
     told.push(type(wide, "copy on write").length > 0, type(wide, "zzzqqq").length, wide.document.getElementById("results").hidden);
-    told.push(type(wide, "cndl_softmax")[0].getAttribute("href"), type(inner, "softmax")[0].getAttribute("href"));
+    told.push(type(wide, "spmm")[0].getAttribute("href"), type(inner, "softmax")[0].getAttribute("href"));
     type(wide, "");
     told.push(wide.document.getElementById("results").hidden);
     const copied = [];
@@ -177,7 +177,7 @@ class Site(unittest.TestCase):
         self.assertTrue(title.startswith("told "), title)
         told = json.loads(title[5:])
         copied = json.loads(told.pop(8))
-        self.assertEqual(told, ["reference.html#softmax", "softmax", True, 0, False, "reference.html#softmax", "../reference.html#softmax", True,
+        self.assertEqual(told, ["reference.html#softmax", "softmax", True, 0, False, "reference.html#matmul", "../reference.html#softmax", True,
                                 True, True, "none", "block"])
         self.assertTrue(copied[0] and "tl>" not in copied[0] and copied[1].startswith("make run"), copied)
 

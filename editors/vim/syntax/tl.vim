@@ -11,39 +11,38 @@ syntax keyword tlBuiltin assert_about_eq assert_eq astype atan atan2 attention a
 syntax keyword tlBuiltin avg_pool2d backward barrier batch_norm bce_with_logits bernoulli binary_cross_entropy
 syntax keyword tlBuiltin bit_and bit_not bit_or bit_xor bmm broadcast broadcast_to buffer_stats
 syntax keyword tlBuiltin cat causal_mask ceil chat checkpoint cholesky chr chunk clamp cleanup
-syntax keyword tlBuiltin clear clear_cache clip_grad_norm clock clone cndl_embedding cndl_layer_norm
-syntax keyword tlBuiltin cndl_list_safetensors cndl_load_gguf_tensor cndl_load_safetensor cndl_rms_norm
-syntax keyword tlBuiltin cndl_rope cndl_save_model_safetensor cndl_save_safetensor cndl_softmax
-syntax keyword tlBuiltin combine_masks complex_score compute_hits_at_k compute_mean_rank compute_mrr
-syntax keyword tlBuiltin compute_rank concat contains contiguous conv1d conv2d copy cos cosh
-syntax keyword tlBuiltin count count_nonzero cross_entropy csv_rows cumprod cumsum custom_grad
-syntax keyword tlBuiltin det detach detokenize detokenize_incremental detokenize_single device
-syntax keyword tlBuiltin devices diag distmult_score div divmod dot dropout dtype e each_piece
-syntax keyword tlBuiltin eigh einsum elu embed embedding_table empty ends_with entity_dim entity_onehot
-syntax keyword tlBuiltin enumerate env eprint eq erf error exists exit exp expand expm1 extend
-syntax keyword tlBuiltin eye factorial filter find find_all flatten flip floor floor_div format
-syntax keyword tlBuiltin forward frequency_penalty from_array from_vec full fused_add_relu
-syntax keyword tlBuiltin fused_affine fused_gelu_linear fused_mul_relu gather gcd ge gelu generate
-syntax keyword tlBuiltin get get_tensor get_weight grad gradcheck grammar graph_attention group_norm
-syntax keyword tlBuiltin gru_cell gt hardswish has_tensor help here hessian hook huber_loss
-syntax keyword tlBuiltin image_folder index_of index_select inf input insert int_to_tokenids
-syntax keyword tlBuiltin inv is_empty is_training isfinite isinf isnan jacobian join json_schema
-syntax keyword tlBuiltin jvp keys kl_div layer_norm le leaky_relu len linear linspace lion
-syntax keyword tlBuiltin list_dir load load_audio load_facts load_image load_model load_model_f16
-syntax keyword tlBuiltin load_model_f32 load_onnx load_tokenizer load_weight_cache_f16 load_weight_cache_f32
-syntax keyword tlBuiltin load_weight_cache_gguf_f16 load_weight_cache_gguf_f32 loader local_rank
-syntax keyword tlBuiltin log log10 log1p log2 log_sigmoid log_softmax logical_and logical_not
-syntax keyword tlBuiltin logical_or logsumexp lower lstm_cell lt mae_loss map margin_ranking_loss
-syntax keyword tlBuiltin masked_fill masked_select match_regex matmul max max_pool2d maximum
-syntax keyword tlBuiltin mean median memory memory_report meta min min_p minimum mish mod mse_loss
-syntax keyword tlBuiltin mul multinomial nan ndim ne neg new_tensor_buffer nll_loss nonzero
-syntax keyword tlBuiltin norm normal normalize_features numel one_hot ones ones_like ord outer
-syntax keyword tlBuiltin pad padding_mask panic parameters parse_json parts permute pi plot
-syntax keyword tlBuiltin pop positional_encoding pow precompute_rope_cos precompute_rope_sin
-syntax keyword tlBuiltin predict_head_complex predict_head_distmult predict_head_transe predict_tail_complex
-syntax keyword tlBuiltin predict_tail_distmult predict_tail_transe presence_penalty print print_top_k
-syntax keyword tlBuiltin prod push qr rand rand_like randint randn random_normal range_i rank
-syntax keyword tlBuiltin read_csv read_file read_lines read_sql recv reduce reduce_scatter
+syntax keyword tlBuiltin clear clear_cache clip_grad_norm clock clone cndl_embedding cndl_list_safetensors
+syntax keyword tlBuiltin cndl_load_gguf_tensor cndl_load_safetensor cndl_rope cndl_save_model_safetensor
+syntax keyword tlBuiltin cndl_save_safetensor combine_masks complex_score compute_hits_at_k
+syntax keyword tlBuiltin compute_mean_rank compute_mrr compute_rank concat contains contiguous
+syntax keyword tlBuiltin conv1d conv2d copy cos cosh count count_nonzero cross_entropy csv_rows
+syntax keyword tlBuiltin cumprod cumsum custom_grad det detach detokenize detokenize_incremental
+syntax keyword tlBuiltin detokenize_single device devices diag distmult_score div divmod dot
+syntax keyword tlBuiltin dropout dtype e each_piece eigh einsum elu embed embedding_table empty
+syntax keyword tlBuiltin ends_with entity_dim entity_onehot enumerate env eprint eq erf error
+syntax keyword tlBuiltin exists exit exp expand expm1 extend eye factorial filter find find_all
+syntax keyword tlBuiltin flatten flip floor floor_div format forward frequency_penalty from_array
+syntax keyword tlBuiltin from_vec full fused_add_relu fused_affine fused_gelu_linear fused_mul_relu
+syntax keyword tlBuiltin gather gcd ge gelu generate get get_tensor get_weight grad gradcheck
+syntax keyword tlBuiltin grammar graph_attention group_norm gru_cell gt hardswish has_tensor
+syntax keyword tlBuiltin help here hessian hook huber_loss image_folder index_of index_select
+syntax keyword tlBuiltin inf input insert int_to_tokenids inv is_empty is_training isfinite
+syntax keyword tlBuiltin isinf isnan jacobian join json_schema jvp keys kl_div layer_norm le
+syntax keyword tlBuiltin leaky_relu len linear linspace lion list_dir load load_audio load_facts
+syntax keyword tlBuiltin load_image load_model load_model_f16 load_model_f32 load_onnx load_tokenizer
+syntax keyword tlBuiltin load_weight_cache_f16 load_weight_cache_f32 load_weight_cache_gguf_f16
+syntax keyword tlBuiltin load_weight_cache_gguf_f32 loader local_rank log log10 log1p log2
+syntax keyword tlBuiltin log_sigmoid log_softmax logical_and logical_not logical_or logsumexp
+syntax keyword tlBuiltin lower lstm_cell lt mae_loss map margin_ranking_loss masked_fill masked_select
+syntax keyword tlBuiltin match_regex matmul max max_pool2d maximum mean median memory memory_report
+syntax keyword tlBuiltin meta min min_p minimum mish mod mse_loss mul multinomial nan ndim
+syntax keyword tlBuiltin ne neg new_tensor_buffer nll_loss nonzero norm normal normalize_features
+syntax keyword tlBuiltin numel one_hot ones ones_like ord outer pad padding_mask panic parameters
+syntax keyword tlBuiltin parse_json parts permute pi plot pop positional_encoding pow precompute_rope_cos
+syntax keyword tlBuiltin precompute_rope_sin predict_head_complex predict_head_distmult predict_head_transe
+syntax keyword tlBuiltin predict_tail_complex predict_tail_distmult predict_tail_transe presence_penalty
+syntax keyword tlBuiltin print print_top_k prod push qr rand rand_like randint randn random_normal
+syntax keyword tlBuiltin range_i rank read_csv read_file read_lines read_sql recv reduce reduce_scatter
 syntax keyword tlBuiltin regex relational_aggregate relu rem remove repeat repeat_kv repetition_penalty
 syntax keyword tlBuiltin replace replace_regex reset_peak_memory reshape reversed rms_norm
 syntax keyword tlBuiltin rmsprop rng_state roll rope rotate_score round rsqrt sample save save_audio
@@ -72,7 +71,7 @@ syntax keyword tlBoolean true false
 syntax keyword tlConstant none
 syntax keyword tlOperator and or not as
 syntax match tlDeclaration "^\s*\zs\%(struct\|impl\|import\|test\|bench\|main\|entity\|relation\)\>\ze\%(\s\+[A-Za-z_\"{]\|<\)"
-syntax match tlStatement "\<\%(tensor\|with\|program\|embedding\|relation_embedding\|learn\|retract\|infer\|why\|explain\)\>\ze\s\+[A-Za-z_{]"
+syntax match tlStatement "\<\%(tensor\|with\|program\|embedding\|relation_embedding\|learn\|retract\|query\|infer\|why\|explain\)\>\ze\s\+[A-Za-z_{]"
 syntax match tlModifier "\<\%(over\|learnable\|equivalence\|of\|self\)\>"
 syntax match tlFunction "\%(\<fn\s\+\)\@<=\K\k*"
 syntax match tlField "\%(\.\|::\)\@<=\K\k*"
