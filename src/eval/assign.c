@@ -299,15 +299,24 @@ static Status handle_set(Handle *handle, const Walk *walk, Value value) {
     return status;
 }
 
+// A tensor that only the expression holds would be changed and lost.
+static Status check_held(Value value) {
+    if (value.kind != VALUE_TENSOR || value.as.tensor->learnable) return STATUS_OK;
+    fail(STATUS_TYPE, "no variable or container holds the tensor that is assigned to");
+    return fail_help("give it a name, as in let t = ...; then t[i] = v");
+}
+
 static Status handle_assign(Value object, const Walk *walk, Value value) {
-    if (walk_is_last(walk) && !walk_step(walk)->name && value_is_handle_tensor(object))
-        return handle_set(object.as.handle, walk, value);
+    bool tensor = !walk_step(walk)->name && value_is_handle_tensor(object);
+    if (walk_is_last(walk) && tensor) return handle_set(object.as.handle, walk, value);
     if (walk_is_last(walk))
         return fail(STATUS_TYPE, "parts of a %s cannot be assigned", value_kind_name(object));
     Value part = step_read(object, walk);
     if (failed(part)) return error_current()->code;
     Walk next = walk_next(walk);
-    Status status = assign_through(&part, &next, value);
+    Status status = tensor ? STATUS_OK : check_held(part);
+    if (status == STATUS_OK) status = assign_through(&part, &next, value);
+    if (status == STATUS_OK && tensor) status = handle_set(object.as.handle, walk, part);
     value_release(part);
     return status;
 }
@@ -371,8 +380,8 @@ static Value assign_chain(Frame *frame, const AssignCode *assign, const TargetCo
     origin_current.at = assign->head.span.begin;
     chain.value = chain_combine(frame, assign, &chain, value);
     Walk walk = {&chain, 0, subscripts};
-    Status status = failed(chain.value) ? error_current()->code
-                                        : assign_through(chain.root, &walk, chain.value);
+    Status status = failed(chain.value) ? error_current()->code : check_held(chain.temporary);
+    if (status == STATUS_OK) status = assign_through(chain.root, &walk, chain.value);
     if (status != STATUS_OK) error_place(target->span);
     value_release(chain.value);
     chain_release(&chain);
