@@ -87,6 +87,10 @@ void text_format(Text *text, const char *format, ...) {
     va_end(arguments);
 }
 
+const char *text_article(const char *name) {
+    return *name && strchr("aeiouAEIOU", *name) ? "an" : "a";
+}
+
 void text_clear(Text *text) {
     text->length = 0;
     if (text->bytes) text->bytes[0] = '\0';

@@ -70,7 +70,9 @@ static const Node *embedding_entities(Checker *checker, const Node *object) {
 // Its own names, or those of an entity type that facts have mentioned.
 static bool embedding_has(Checker *checker, const Node *object, const Word *word) {
     const Node *names = embedding_entities(checker, object);
-    if (!names || names->kind == NODE_STRING) return false;
+    if (!names) return false;
+    bool text = names->kind == NODE_STRING;
+    if (text && strcmp(names->as.string.bytes, "entity") != 0) return false;
     if (names->kind != NODE_LIST) return logic_is_constant(checker, word);
     for (size_t i = 0; i < names->as.list.count; i++)
         if (strcmp(names->as.list.items[i]->as.string.bytes, word->text) == 0) return true;
@@ -286,7 +288,8 @@ static void check_embed(Checker *checker, const Node *node) {
                "members are embedded as vectors of float32 numbers, whose count is given");
     bool types = node->as.relation.count == 2;
     for (size_t i = 0; i < node->as.relation.count; i++)
-        types &= node->as.relation.types[i] && node->as.relation.types[i]->binding;
+        types &=
+            node->as.relation.types[i] && column_kind(node->as.relation.types[i]) == COLUMN_ENTITY;
     if (!types)
         report(checker, STATUS_TYPE, node->span, NULL,
                "a relation with `embed` has two columns, each of an entity type");

@@ -23,21 +23,22 @@ static Relation *relation_of_entity(Store *store, const Node *node) {
     return type;
 }
 
-static Column column_make(const TypeNode *type) {
-    Column column = {.kind = column_kind(type),
-                     .type = type && type->binding ? type->binding->relation : NULL};
+static Column column_make(Store *store, const TypeNode *type) {
+    Column column = {.kind = column_kind(type)};
+    if (type && column.kind == COLUMN_ENTITY)
+        column.type = type->binding ? type->binding->relation : store_open_type(store);
     if (!type || type->kind != TYPE_TUPLE) return column;
     column.item_count = (uint32_t)type->argument_count;
     column.items = memory_allocate((type->argument_count + 1) * sizeof *column.items);
     for (size_t i = 0; i < type->argument_count; i++)
-        column.items[i] = column_make(type->arguments[i]);
+        column.items[i] = column_make(store, type->arguments[i]);
     return column;
 }
 
 static Relation *relation_of_columns(Store *store, const Node *node) {
     Column columns[ARITY_MAX] = {0};
     for (size_t i = 0; i < node->as.relation.count; i++) {
-        columns[i] = column_make(node->as.relation.types[i]);
+        columns[i] = column_make(store, node->as.relation.types[i]);
         columns[i].name = node->as.relation.columns[i].text;
         columns[i].merge = merge_of(node->as.relation.merges[i]);
     }

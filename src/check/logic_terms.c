@@ -243,8 +243,8 @@ static void check_member(ClauseCheck *check, const TermNode *term, const Binding
     ReportExtra extra = {.help = near ? text_get(&help) : NULL,
                          .note = "the type is declared here",
                          .note_span = type->word.span};
-    report(check->checker, STATUS_TYPE, term->value->span, &extra, "`%s` is not a %s", word->text,
-           type->word.text);
+    report(check->checker, STATUS_TYPE, term->value->span, &extra, "`%s` is not %s %s", word->text,
+           text_article(type->word.text), type->word.text);
     text_free(&help);
 }
 

@@ -42,8 +42,8 @@ static uint32_t class_of(Classes *classes, uint32_t member) {
 }
 
 static Status classes_find(Store *store, Relation *relation, Classes **out) {
-    const Relation *type = relation->columns[0].type;
-    if (type) TRY(store_gather(store, relation->columns[0].type));
+    Relation *type = equivalence_type(store, relation);
+    if (type) TRY(store_gather(store, type));
     if (!relation->classes || relation->classes->version != store->version) {
         classes_free(relation->classes);
         Classes *classes = relation->classes = memory_allocate_zeroed(1, sizeof *classes);

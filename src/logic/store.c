@@ -140,6 +140,12 @@ Relation *entity_type_new(Store *store, const char *name, bool closed) {
     return type;
 }
 
+Relation *store_open_type(Store *store) {
+    if (!store->open) store->open = entity_type_new(store, "entity", false);
+    store->open->inner = true;
+    return store->open;
+}
+
 void relation_changed(Relation *relation) {
     bool nobody = relation_is_derived(relation) && !relation->derived;
     if (nobody) return; // has read what is not there
@@ -225,17 +231,16 @@ static Status fail_column(Store *store, const Relation *relation, uint32_t colum
     constant_print(&store->constants, value, &text);
     if (wanted->type && constant_kind(&store->constants, value) == CONSTANT_TEXT) {
         members_describe(store, wanted->type, &members);
-        fail(STATUS_TYPE, "`%s` is not a %s, which `%s` of %s wants", text_get(&text),
-             wanted->type->name, wanted->name, relation->name);
+        fail(STATUS_TYPE, "`%s` is not %s %s, which `%s` of %s wants", text_get(&text),
+             text_article(wanted->type->name), wanted->type->name, wanted->name, relation->name);
         fail_help("%s is closed: %s", wanted->type->name, text_get(&members));
     } else if (wanted->items) {
         column_describe(wanted, &members);
         fail(STATUS_TYPE, "`%s` of %s wants %s, but it is given %s", wanted->name, relation->name,
              text_get(&members), text_get(&text));
     } else {
-        const char *words = wanted->kind == COLUMN_ENTITY && wanted->type
-                                ? wanted->type->name
-                                : kind_words[wanted->kind];
+        bool typed = wanted->kind == COLUMN_ENTITY && wanted->type && wanted->type != store->open;
+        const char *words = typed ? wanted->type->name : kind_words[wanted->kind];
         fail(STATUS_TYPE, "`%s` of %s wants %s, but %s is of type %s", wanted->name, relation->name,
              words, text_get(&text), constant_kind_name(constant_kind(&store->constants, value)));
     }
@@ -412,13 +417,19 @@ static Rule *pair_rule(Relation *relation, uint32_t variables, uint32_t second, 
     return rule;
 }
 
+// The type whose members are all in the equivalence, where its columns have one of their own.
+Relation *equivalence_type(const Store *store, const Relation *relation) {
+    Relation *type = relation->columns[0].type;
+    return type == store->open ? NULL : type;
+}
+
 // What a rule of a program would say: each member equals itself, and the other two laws. Members
-// are those of the columns' type, where they have one, else what occurs.
+// are those of the columns' type, where they have one of their own, else what occurs.
 void relation_make_equivalence(Store *store, Relation *relation) {
     enum { X, Y, Z };
     ASSERT(relation->arity == 2);
     relation->equivalence = true;
-    Relation *type = relation->columns[0].type;
+    Relation *type = equivalence_type(store, relation);
     Rule *reflexive = pair_rule(relation, 1, X, 1);
     goal_set(reflexive, 0, type ? type : relation, (Term[]){variable(X), {.kind = TERM_ANY}});
     store_add_rule(store, reflexive);

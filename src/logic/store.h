@@ -14,7 +14,7 @@ typedef uint64_t Height;        // of a row (upkeep/upkeep.h)
 
 typedef enum ColumnKind {
     COLUMN_ANY,
-    COLUMN_ENTITY, // of a type, or of any
+    COLUMN_ENTITY, // of a type, or of the one that those of any entity share
     COLUMN_INT,
     COLUMN_FLOAT,
     COLUMN_BOOL,
@@ -47,7 +47,7 @@ struct Relation {
     bool entities; // an entity type: its facts are its members
     bool closed;   // an entity type that facts do not add to
     bool question; // what a goal-directed query asks of another
-    bool inner;    // not of the program: made by narrow.c
+    bool inner;    // not of the program: made by narrow.c, or the type that columns share
     // Of narrow.c: the rows that others want; of such a relation, what its column is to hold.
     Relation *narrow, *questions;
     uint32_t narrow_column;
@@ -97,6 +97,7 @@ struct Store {
     ConstantTable constants;
     StoreHost host;
     RelationList relations;
+    Relation *open;       // the type that all columns of any entity share; NULL until there is one
     RuleList rules;       // in the order of the program
     RuleList inner_rules; // those of inner relations
     uint64_t version;     // counts changes of facts and rules; from 1
@@ -126,6 +127,8 @@ void store_undo(Store *store);
 // Columns are copied. Names of relations are the caller's business: several may have one.
 Relation *relation_new(Store *store, const char *name, const Column *columns, uint32_t arity);
 Relation *entity_type_new(Store *store, const char *name, bool closed);
+Relation *store_open_type(Store *store); // that columns of any entity share
+Relation *equivalence_type(const Store *store, const Relation *relation); // or NULL
 void relation_make_equivalence(Store *store, Relation *relation);
 // Whether a value may stand in a column: STATUS_TYPE in words. An int in a float column becomes a
 // float.

@@ -39,14 +39,15 @@ static Node *parse_names(Parser *parser) {
     return list;
 }
 
-// An entity type, or `auto` or `all`, which are texts.
+// An entity type, or `auto`, `all` or `entity`, which are texts.
 static Node *parse_entities(Parser *parser) {
     Word word;
     if (parser_is(parser, TOKEN_LEFT_BRACE)) return parse_names(parser);
     SourcePos begin = parser_begin(parser);
     if (!parser_take_name(parser, "an entity type, `auto`, `all` or names in braces", &word))
         return NULL;
-    if (strcmp(word.text, "auto") == 0 || strcmp(word.text, "all") == 0)
+    if (strcmp(word.text, "auto") == 0 || strcmp(word.text, "all") == 0 ||
+        strcmp(word.text, "entity") == 0)
         return string_of_word(parser, &word);
     Node *name = node_new(parser, NODE_NAME, begin);
     name->as.name.word = word;

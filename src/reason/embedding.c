@@ -163,8 +163,8 @@ static Status embedding_place(Handle *handle, int dim, const String *name, int64
     *out = row;
     if (row != ROW_NONE) return STATUS_OK;
     if (embedding->type)
-        return fail(STATUS_NAME, "`%.*s` is not a %s", (int)name->length, name->bytes,
-                    embedding->type->name);
+        return fail(STATUS_NAME, "`%.*s` is not %s %s", (int)name->length, name->bytes,
+                    text_article(embedding->type->name), embedding->type->name);
     return fail(STATUS_NAME, "the embedding has no row for `%.*s`", (int)name->length, name->bytes);
 }
 
@@ -212,8 +212,13 @@ static void add_relations(Embedding *embedding) {
     }
 }
 
-// An entity type, a list of names, "auto" (every name that is asked for) or "all" (relations).
+// An entity type, a list of names, "auto" (every name that is asked for), "entity" (what columns of
+// any entity hold) or "all" (relations).
 static Status read_entities(Embedding *embedding, Value entities) {
+    if (value_is_text(entities, "entity")) {
+        embedding->type = store_open_type(embedding->reasoner->store);
+        return STATUS_OK;
+    }
     bool type = entities.kind == VALUE_HANDLE && entities.as.handle->type == &handle_relation &&
                 ((Relation *)entities.as.handle->payload)->entities;
     if (type) {

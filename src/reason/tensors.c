@@ -145,8 +145,9 @@ typedef VECTOR(int64_t) Places;
 static Status fail_member(const Axes *axes, uint32_t column, Datum value) {
     Text text = {0};
     constant_print(&axes->store->constants, value, &text);
-    fail(STATUS_TYPE, "`%s` in column %u of %s is not a %s", text_get(&text), column + 1,
-         axes->relation->name, column_type(axes->relation, column)->name);
+    const char *type = column_type(axes->relation, column)->name;
+    fail(STATUS_TYPE, "`%s` in column %u of %s is not %s %s", text_get(&text), column + 1,
+         axes->relation->name, text_article(type), type);
     text_free(&text);
     return STATUS_TYPE;
 }
@@ -291,7 +292,8 @@ static Status relation_write(Handle *handle, const int64_t *at, Tensor *value) {
 // --- names
 
 static Status fail_no_member(const Relation *type, const String *name) {
-    return fail(STATUS_NAME, "`%.*s` is not a %s", (int)name->length, name->bytes, type->name);
+    return fail(STATUS_NAME, "`%.*s` is not %s %s", (int)name->length, name->bytes,
+                text_article(type->name), type->name);
 }
 
 static Status type_place(Reasoner *reasoner, Relation *type, const String *name, int64_t *out) {
@@ -338,24 +340,34 @@ const HandleTensor relation_tensor = {.version = relation_version,
                                       .write = relation_write,
                                       .place = relation_place};
 
-// Of the types that have the member only those count that put it elsewhere.
+static Status fail_two_places(const String *name, const Relation *one, const Relation *other) {
+    return fail(STATUS_NAME, "`%.*s` is %s %s and %s %s, with two places", (int)name->length,
+                name->bytes, text_article(one->name), one->name, text_article(other->name),
+                other->name);
+}
+
+// Of the types that have the member only those count that put it elsewhere, and the one that
+// columns share only where no other has it.
 static Status find_entity(Reasoner *reasoner, const String *name, int64_t *out) {
     const RelationList *relations = &reasoner->store->relations;
     Datum value = constant_find_text(&reasoner->store->constants, name->bytes, name->length);
-    const Relation *found = NULL;
+    const Relation *found = NULL, *open = reasoner->store->open;
     bool types = false;
     for (size_t i = 0; i < relations->count; i++) {
         Table *members;
         if (!relations->items[i]->entities) continue;
         types = true;
-        if (value == CONSTANT_NONE) continue;
+        if (value == CONSTANT_NONE || relations->items[i] == open) continue;
         TRY(type_members(reasoner->store, relations->items[i], &members));
         uint32_t row = table_find(members, &value);
         if (row == ROW_NONE) continue;
-        if (found && *out != row)
-            return fail(STATUS_NAME, "`%.*s` is a %s and a %s, with two places", (int)name->length,
-                        name->bytes, found->name, relations->items[i]->name);
+        if (found && *out != row) return fail_two_places(name, found, relations->items[i]);
         found = relations->items[i];
+        *out = row;
+    }
+    uint32_t row = found || !open ? ROW_NONE : table_find(relation_table(open), &value);
+    if (row != ROW_NONE) {
+        found = open;
         *out = row;
     }
     if (found) return STATUS_OK;

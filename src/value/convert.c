@@ -107,8 +107,7 @@ Status value_to_string(Value value, const char *what, const String **out) {
 Status value_to_handle(Value value, const HandleType *type, const char *what, void **payload) {
     if (value.kind != VALUE_HANDLE || value.as.handle->type != type) {
         char wanted[64];
-        snprintf(wanted, sizeof wanted, "%s %s", strchr("aeiou", *type->name) ? "an" : "a",
-                 type->name);
+        snprintf(wanted, sizeof wanted, "%s %s", text_article(type->name), type->name);
         return fail_kind(what, wanted, value);
     }
     *payload = value.as.handle->payload;

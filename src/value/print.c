@@ -147,6 +147,10 @@ static void describe_count(const char *what, size_t count, const char *unit, Tex
     text_format(out, "a %s of %zu %s%s", what, count, unit, count == 1 ? "" : "s");
 }
 
+static void describe_named(const char *name, Text *out) {
+    text_format(out, "%s %s", text_article(name), name);
+}
+
 void value_describe(Value value, Text *out) {
     switch ((ValueKind)value.kind) {
     case VALUE_STRING: describe_string(value.as.string, out); break;
@@ -158,11 +162,8 @@ void value_describe(Value value, Text *out) {
         text_format(out, "a dictionary of %zu entr%s", count, count == 1 ? "y" : "ies");
         break;
     }
-    case VALUE_STRUCT: text_format(out, "a %s", value.as.instance->type->name); break;
-    case VALUE_HANDLE:
-        text_format(out, "%s %s", strchr("aeiou", *value.as.handle->type->name) ? "an" : "a",
-                    value.as.handle->type->name);
-        break;
+    case VALUE_STRUCT: describe_named(value.as.instance->type->name, out); break;
+    case VALUE_HANDLE: describe_named(value.as.handle->type->name, out); break;
     case VALUE_FUNCTION:
     case VALUE_BUILTIN: text_append_string(out, "a function"); break;
     case VALUE_RANGE:

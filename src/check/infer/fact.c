@@ -219,6 +219,6 @@ void fact_describe(const Fact *fact, Text *out) {
                     fact->as.list.count == 1 ? "" : "s");
     } else {
         const char *name = fact_kind_name(fact);
-        text_format(out, "%s %s", strchr("aeiou", *name) ? "an" : "a", name);
+        text_format(out, "%s %s", text_article(name), name);
     }
 }
