@@ -1,4 +1,5 @@
-// Iterators. Each remembers the length at its start; a list that shrinks meanwhile ends it early.
+// Iterators. Each remembers the length at its start; a list that shrinks meanwhile ends it early,
+// entries that a dictionary has lost are passed over.
 #include "eval/iterate.h"
 
 #include "base/utf8.h"
@@ -13,8 +14,12 @@ Status iterator_start_range(Iterator *iterator, Value low, Value high, bool incl
     TRY(value_to_int(high, "the end of the range", &stop));
     uint64_t count = stop > start ? (uint64_t)stop - (uint64_t)start : 0;
     if (inclusive && stop >= start) count++;
-    *iterator = (Iterator){
-        .kind = ITERATE_RANGE, .source = value_none(), .next = start, .step = 1, .left = count};
+    *iterator = (Iterator){.kind = ITERATE_RANGE,
+                           .source = value_none(),
+                           .keys = value_none(),
+                           .next = start,
+                           .step = 1,
+                           .left = count};
     return STATUS_OK;
 }
 
@@ -70,8 +75,16 @@ static Status start_handle(Iterator *iterator) {
     return STATUS_OK;
 }
 
+static Status start_dict(Iterator *iterator, bool two_names) {
+    iterator->kind = ITERATE_DICT;
+    iterator->left = dict_count(iterator->source.as.dict);
+    iterator->paired = two_names;
+    iterator->keys = value_to_items(iterator->source, "the dictionary");
+    return failed(iterator->keys) ? error_current()->code : STATUS_OK;
+}
+
 Status iterator_start(Iterator *iterator, Value iterable, bool two_names) {
-    *iterator = (Iterator){.source = iterable, .key = value_none()};
+    *iterator = (Iterator){.source = iterable, .key = value_none(), .keys = value_none()};
     Status status = STATUS_OK;
     switch (iterable.kind) {
     case VALUE_RANGE:
@@ -89,11 +102,7 @@ Status iterator_start(Iterator *iterator, Value iterable, bool two_names) {
         iterator->kind = ITERATE_STRING;
         iterator->left = iterable.as.string->length;
         break;
-    case VALUE_DICT:
-        iterator->kind = ITERATE_DICT;
-        iterator->left = dict_count(iterable.as.dict);
-        iterator->paired = two_names;
-        break;
+    case VALUE_DICT: status = start_dict(iterator, two_names); break;
     case VALUE_TENSOR: status = start_tensor(iterator); break;
     case VALUE_HANDLE: status = start_handle(iterator); break;
     default: status = fail_iterable(iterable);
@@ -114,14 +123,29 @@ static Value next_codepoint(Iterator *iterator) {
     return string_character(string->bytes + at, size);
 }
 
+// The entry of a key, which is where it was at the start unless the loop has removed some.
+static Value entry_item(const Iterator *iterator, size_t index, Value key) {
+    const Dict *dict = iterator->source.as.dict;
+    if (dict_count(dict) < iterator->keys.as.list->count) return dict_get(dict, key);
+    Value there, item;
+    dict_entry(dict, index, &there, &item);
+    bool same = there.kind == key.kind && there.as.integer == key.as.integer;
+    return same ? item : dict_get(dict, key);
+}
+
+// Entries that the loop has removed are passed over.
 static Value next_entry(Iterator *iterator, size_t index) {
     ASSERT(iterator->source.kind == VALUE_DICT);
-    const Dict *dict = iterator->source.as.dict;
-    if (index >= dict_count(dict)) return value_absent();
-    Value key, item;
-    dict_entry(dict, index, &key, &item);
-    iterator->key = key;
-    return value_retain(iterator->paired ? item : key);
+    Value item = value_absent();
+    while (true) {
+        iterator->key = iterator->keys.as.list->items[index];
+        item = entry_item(iterator, index, iterator->key);
+        if (item.kind != VALUE_ABSENT || iterator->left == 0) break;
+        iterator->left--;
+        index = iterator->position++;
+    }
+    if (item.kind == VALUE_ABSENT) return item;
+    return value_retain(iterator->paired ? item : iterator->key);
 }
 
 Value iterator_next(Iterator *iterator) {
@@ -158,6 +182,7 @@ Value iterator_index(const Iterator *iterator) {
 }
 
 void iterator_end(Iterator *iterator) {
+    value_release(iterator->keys);
     if (iterator->kind == ITERATE_PASS && iterator->position == 0) value_release(iterator->first);
     value_release(iterator->source);
 }

@@ -18,6 +18,7 @@ typedef struct Iterator {
     bool apart;   // elements are tuples of two, taken apart by two names
     bool paired;  // a dictionary under two names: index gives the key, next the value
     Value source; // owned
+    Value keys;   // of a dictionary: those of the start, owned
     int64_t next, step;
     uint64_t left, position;
     Value key;   // of the current entry, where paired; borrowed
