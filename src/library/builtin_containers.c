@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "device/foretell.h"
 #include "eval/access.h"
 #include "tensor/join.h"
 #include "tensor/op.h"
@@ -385,10 +386,11 @@ Value builtin_parts(BuiltinCall *call) {
     if (x.kind == VALUE_LIST || x.kind == VALUE_TUPLE)
         for (size_t i = 0; i < x.as.list->count; i++)
             dict_set(parts, value_int((int64_t)i), value_retain(x.as.list->items[i]));
-    if (x.kind == VALUE_STRUCT)
-        for (size_t i = 0; i < x.as.instance->type->field_count; i++)
-            dict_set_word(parts, x.as.instance->type->field_names[i],
-                          value_retain(x.as.instance->fields[i]));
+    if (x.kind != VALUE_STRUCT) return dict;
+    if (x.as.instance->type->is_measured) foretell_measured(origin_current.at);
+    for (size_t i = 0; i < x.as.instance->type->field_count; i++)
+        dict_set_word(parts, x.as.instance->type->field_names[i],
+                      value_retain(x.as.instance->fields[i]));
     return dict;
 }
 
