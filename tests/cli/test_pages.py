@@ -95,6 +95,7 @@ class Pages(unittest.TestCase):
         """The chosen experts' blocks are read where they lie: as if all were float32."""
         with tempfile.TemporaryDirectory() as folder:
             code = """
+                import "std/models/llama.tl" as page
                 fn matrix(shape) { ({"weight": randn(shape) / 4.0}) }
                 seed(3)
                 let net = {"token_embd": matrix([8, 64]), "output_norm": {"weight": ones([64])}, "blk": list({
@@ -105,11 +106,14 @@ class Pages(unittest.TestCase):
                 })}
                 save_model(net, "q.gguf", dtype: "q8_0", meta: {
                     "general.architecture": "llama", "llama.block_count": 1, "llama.embedding_length": 64,
-                    "llama.attention.head_count": 4, "llama.expert_count": 4, "llama.expert_used_count": 2,
+                    "llama.attention.head_count": 4, "llama.expert_count": 4, "llama.expert_used_count": 3,
                 })
                 let m = load_model("q.gguf")
                 assert_eq(str(m.blk[0].ffn_up_exps.weight.dtype), "q8_0")
                 assert_about_eq(m.forward([1, 2, 3, 4]), load_model_f32("q.gguf").forward([1, 2, 3, 4]), 5e-3)
+                let text = page.open(m)
+                let by_one = [text.logits(text.forward([id])) for id in 0..8]
+                assert_eq(concat(by_one, 0), m.forward([0, 1, 2, 3, 4, 5, 6, 7])) // a row by itself has the bits that it has among others
                 print("near")"""
             result = run("-e", code, cwd=folder, env={"TL_MEMORY_CHECK": "strict"})
             self.assertEqual((result.out, result.status), ("near\n", 0), result.err)
