@@ -23,11 +23,17 @@ typedef struct ScalarTypes {
     DType result;
 } ScalarTypes;
 
+// As the operator: a negative power of plain ints is a float.
+static bool is_inverse_power(const OpCall *call) {
+    return call->op->map == MAP_POW && scalar_double(call->inputs[1].scalar) < 0;
+}
+
 static ScalarTypes scalar_types(const OpCall *call) {
     MapRule rule = call->op->rule;
     bool where = rule == MAP_RULE_WHERE;
     DType kind = scalar_kind(call->inputs + where, call->n_inputs - where);
     DType number = kind == DTYPE_BOOL ? DTYPE_INT64 : kind;
+    if (is_inverse_power(call)) return (ScalarTypes){true, DTYPE_FLOAT64};
     switch (rule) {
     case MAP_RULE_FLOAT: return (ScalarTypes){true, DTYPE_FLOAT64};
     case MAP_RULE_APPROXIMATE: return (ScalarTypes){true, DTYPE_BOOL};
@@ -85,10 +91,6 @@ static Status apply_integers(const OpCall *call, DType result, Scalar *out) {
     int64_t x = operands[0], y = operands[1];
     if (divides(op->map) && y == 0)
         return fail(STATUS_DIVIDE, "%s(%" PRId64 ", 0): division by zero", op->name, x);
-    if (op->map == MAP_POW && y < 0) {
-        fail(STATUS_VALUE, "%" PRId64 " ** %" PRId64 " is not an integer", x, y);
-        return fail_help("with a float base it is a float: %" PRId64 ".0 ** %" PRId64, x, y);
-    }
     ASSERT(scalar_integer_formulas[op->map] != NULL);
     WideInteger number = scalar_integer_formulas[op->map](x, y, operands[2]);
     if (number < INT64_MIN || number > INT64_MAX) {
