@@ -219,7 +219,8 @@ static Status load_word_pieces(const Source *source, Ends *ends) {
     tokenizer->decode_style = DECODE_WORDS;
     tokenizer->tidy = true;
     *ends = (Ends){.begin = true, .end = true};
-    return tokenizer_push_bert(tokenizer);
+    // The file does not say it.
+    return tokenizer_push_bert(tokenizer, tokenizer_has_capitals(tokenizer));
 }
 
 static Status push_map(const Source *source) {

@@ -168,7 +168,8 @@ static Status put_word_pieces(const Tokenizer *tokenizer, GgufWriter *writer) {
     static const StepFunction changes[] = {step_clean, step_space_ideographs, step_unicode_form,
                                            step_remove_accents, step_lowercase};
     static const StepFunction cuts[] = {step_split, step_split};
-    if (!steps_are(&tokenizer->normalizers, changes, 5) ||
+    size_t count = tokenizer_has_capitals(tokenizer) ? 2 : 5; // as tokenizer_push_bert has them
+    if (!steps_are(&tokenizer->normalizers, changes, count) ||
         !steps_are(&tokenizer->splitters, cuts, 2) ||
         strcmp(tokenizer->splitters.items[1].pattern, STEP_PUNCTUATION) != 0)
         return refuse("it does not prepare texts as BERT does");

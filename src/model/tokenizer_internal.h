@@ -203,7 +203,11 @@ char *tokenizer_copy(const char *text);
 void tokenizer_push_step(TextSteps *steps, TextStep step);
 Status tokenizer_push_split(TextSteps *steps, const char *pattern, Splitting splitting,
                             bool invert) MUST_USE;
-Status tokenizer_push_bert(Tokenizer *tokenizer) MUST_USE; // its normalizers and splitters
+// BERT's normalizers and splitters: of a vocabulary with capital letters, or of one for which they
+// become small and lose their accents.
+Status tokenizer_push_bert(Tokenizer *tokenizer, bool capitals) MUST_USE;
+// Whether each capital letter is a piece.
+bool tokenizer_has_capitals(const Tokenizer *tokenizer);
 // Makes room for the pairs of pieces that BPE may join, then takes them, first ones first.
 void tokenizer_begin_pairs(Tokenizer *tokenizer, size_t count);
 bool tokenizer_add_pair(Tokenizer *tokenizer, size_t index, const Piece *left, const Piece *right);

@@ -21,14 +21,24 @@ Status tokenizer_push_split(TextSteps *steps, const char *pattern, Splitting spl
     return STATUS_OK;
 }
 
-Status tokenizer_push_bert(Tokenizer *tokenizer) {
+bool tokenizer_has_capitals(const Tokenizer *tokenizer) {
+    bool all = true;
+    for (char letter = 'A'; letter <= 'Z' && all; letter++)
+        all = tokenizer_find(tokenizer, &letter, 1) != NULL;
+    return all;
+}
+
+Status tokenizer_push_bert(Tokenizer *tokenizer, bool capitals) {
     TextSteps *changes = &tokenizer->normalizers;
     tokenizer_push_step(changes, (TextStep){.apply = step_clean});
     tokenizer_push_step(changes, (TextStep){.apply = step_space_ideographs});
-    tokenizer_push_step(changes, (TextStep){.apply = step_unicode_form,
-                                            .option = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE});
-    tokenizer_push_step(changes, (TextStep){.apply = step_remove_accents});
-    tokenizer_push_step(changes, (TextStep){.apply = step_lowercase});
+    TextStep decompose = {.apply = step_unicode_form,
+                          .option = UTF8PROC_STABLE | UTF8PROC_DECOMPOSE};
+    if (!capitals) {
+        tokenizer_push_step(changes, decompose);
+        tokenizer_push_step(changes, (TextStep){.apply = step_remove_accents});
+        tokenizer_push_step(changes, (TextStep){.apply = step_lowercase});
+    }
     TRY(tokenizer_push_split(&tokenizer->splitters, "\\s+", SPLIT_REMOVED, false));
     return tokenizer_push_split(&tokenizer->splitters, STEP_PUNCTUATION, SPLIT_ISOLATED, false);
 }

@@ -30,6 +30,9 @@ REFERENCE = {
 }
 
 
+PLAIN = {"type": "BertNormalizer", "lowercase": False}  # capitals stay
+
+
 class Gguf:
     """The whole file, as docs/gguf.md of the ggml project says."""
     def __init__(self, data):
@@ -289,6 +292,11 @@ class Export(unittest.TestCase):
         runs = [{"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}, {"type": "Strip"}]
         self.same_ids({**UNIGRAM, "normalizer": {"type": "Sequence", "normalizers": runs}}, texts, "t5")
 
+    def test_word_pieces_with_capitals(self):
+        vocabulary = {**WORD_PIECE["model"]["vocab"], **{chr(65 + i): 8 + i for i in range(26)}, "Un": 34, "caf\u00e9": 35}
+        capitals = {**WORD_PIECE, "normalizer": PLAIN, "model": {**WORD_PIECE["model"], "vocab": vocabulary}}
+        self.same_ids(capitals, ["Unaffable unaffable.", "caf\u00e9 cafe A\u4e00b"], "bert")
+
     def test_vocabularies_that_gguf_has_no_name_for(self):
         begin = "error[value]: this tokenizer cannot be written to a GGUF file: "
         cuts = {"type": "Sequence", "pretokenizers": [{"type": "Whitespace"}, BYTE_LEVEL["pre_tokenizer"]]}
@@ -298,6 +306,7 @@ class Export(unittest.TestCase):
             ({**BYTE_LEVEL, "model": {**BYTE_LEVEL["model"], "byte_fallback": True}},
              "the format has no name for how it cuts texts"),
             ({**WORD_PIECE, "normalizer": None}, "it does not prepare texts as BERT does"),
+            ({**WORD_PIECE, "normalizer": PLAIN}, "it does not prepare texts as BERT does"),
             ({**WORD_PIECE, "model": {**WORD_PIECE["model"], "max_input_chars_per_word": 7}},
              "its pieces are not marked as those of BERT are"),
             ({**UNIGRAM, "normalizer": {"type": "Lowercase"}}, "it does not prepare texts as T5 does"),

@@ -132,6 +132,17 @@ class Vocabularies(unittest.TestCase):
         self.assertEqual(self.cut({**WORDS, "tokenizer.ggml.add_sep_token": False, "tokenizer.ggml.add_bos_token": False},
                                   ["un"])[0][0], [4])
 
+    def test_word_pieces_with_capitals(self):
+        """A vocabulary that has them all is of a model that tells them apart; accents stay too."""
+        letters = ["\u2581" + chr(65 + i) for i in range(26)]
+        more = [*letters, "\u2581Un", "\u2581caf\u00e9"]
+        meta = {**WORDS, "tokenizer.ggml.tokens": WORDS["tokenizer.ggml.tokens"] + more,
+                "tokenizer.ggml.token_type": WORDS["tokenizer.ggml.token_type"] + [1] * len(more)}
+        rows = self.cut(meta, ["Unaffable", "unaffable", "caf\u00e9 cafe A"])
+        self.assertEqual([row[0] for row in rows], [[2, 36, 5, 6, 3], [2, 4, 5, 6, 3], [2, 37, 8, 10, 3]])
+        del meta["tokenizer.ggml.tokens"][10], meta["tokenizer.ggml.token_type"][10]  # without A
+        self.assertEqual(self.cut(meta, ["Unaffable"])[0][0], [2, 4, 5, 6, 3])
+
     def test_likeliest_pieces(self):
         scores = [0, 0, 0, -2, -3, -3, -3.5, -5]
         rows = self.cut(LIKELIEST, ["ab", "abb ab", "axb", "  ab"], scores)
