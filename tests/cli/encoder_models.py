@@ -17,13 +17,13 @@ def gelu(x):
     return 0.5 * x * (1.0 + math.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x ** 3)))
 
 
-def see(queries, keys, values, at, reach, bias):
+def see(queries, keys, values, at, scale, reach, bias):
     """What a position's heads see of all keys, or of those near it."""
     near = [j for j in range(len(keys)) if reach is None or abs(j - at) <= reach]
     result = []
     for h, query in enumerate(queries):
         group = h * len(keys[0]) // len(queries)
-        shares = softmax([sum(a * b for a, b in zip(query, keys[j][group])) * SIZE ** -0.5 + bias(h, j - at) for j in near])
+        shares = softmax([sum(a * b for a, b in zip(query, keys[j][group])) * scale + bias(h, j - at) for j in near])
         result += [sum(s * values[j][group][d] for s, j in zip(shares, near)) for d in range(SIZE)]
     return result
 
@@ -129,7 +129,7 @@ class Encoder(Net):
                 heads.append([[self.turned(i, h, at) for h in q], [self.turned(i, h, at) for h in k], v])
             keys, values = [k for _, k, _ in heads], [v for _, _, v in heads]
             for at, x in enumerate(rows):
-                mixed = self.part(b, "attn_output", see(heads[at][0], keys, values, at, self.reach(i), self.bias))
+                mixed = self.part(b, "attn_output", see(heads[at][0], keys, values, at, self.scale, self.reach(i), self.bias))
                 x = self.normed(b + "attn_output_norm", add(x, self.normed(b + "post_attention_norm", mixed)))
                 h = self.feed_forward(b, self.normed(b + "ffn_norm", x))
                 rows[at] = self.normed(b + "layer_output_norm", add(x, self.normed(b + "post_ffw_norm", h)))

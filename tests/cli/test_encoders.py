@@ -20,6 +20,9 @@ PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "\u2581un", "aff", "able", "\u2581
 WORDS = {"tokenizer.ggml.model": "bert", "tokenizer.ggml.tokens": PIECES, "tokenizer.ggml.token_type": [3, 2, 3, 3, *[1] * 7],
          "tokenizer.ggml.cls_token_id": 2, "tokenizer.ggml.seperator_token_id": 3, "tokenizer.ggml.unknown_token_id": 1}
 TEXT, TEXT_IDS = "Un\u00e1ffable  CAF\u00c9.", [2, 4, 5, 6, 8, 7, 3]
+LLAMA = {"layer_norm_eps": None, "rms_norm_eps": 1e-5, "num_key_value_heads": 2, "hidden_act": "silu", "rope_theta": 10000.0}
+GEMMA = {**LLAMA, "head_dim": 6, "hidden_act": None, "hidden_activation": "gelu_pytorch_tanh", "rope_theta": 5000.0, "sliding_window": 4,
+         "use_bidirectional_attention": True}
 ENCODER = "error[value]: a.gguf is an encoder: it gives no logits, so that it says nothing"
 ADVICE = ("= help: embed(m, texts) makes vectors of texts, states(m, ids) gives what the last layer has for each token")
 
@@ -106,6 +109,14 @@ class Encoders(unittest.TestCase):
             net.reach = lambda layer, far=far: None if layer in far else 2
             self.write(net, {"modern-bert.attention.sliding_window_pattern": pattern})
             self.near(self.states("a.gguf"), net.states(IDS))
+
+    def test_scores_by_another_scale(self):
+        net = GemmaEmbedding(17)
+        net.scale = 0.3
+        self.write(net, {"gemma-embedding.attention.scale": 0.3})
+        self.near(self.states("a.gguf"), net.states(IDS))
+        net.scale = 10 ** -0.5
+        self.same(net, "gemma3_text", {**GEMMA, "query_pre_attn_scalar": 10})
 
     def test_biases_of_far_positions(self):
         ids = (IDS * 20)[:200]
@@ -303,7 +314,6 @@ class Encoders(unittest.TestCase):
         near = {"layer_norm_eps": None, "norm_eps": 1e-5, "hidden_act": None, "hidden_activation": "gelu", "local_attention": 5,
                 "global_attn_every_n_layers": 3}
         rotations = {"full_attention": {"rope_theta": 5000.0}, "sliding_attention": {"rope_theta": 300.0}}
-        llama = {"layer_norm_eps": None, "rms_norm_eps": 1e-5, "num_key_value_heads": 2, "hidden_act": "silu", "rope_theta": 10000.0}
         small = {"hidden_size": None, "dim": 24, "num_attention_heads": None, "n_heads": 4, "num_hidden_layers": None, "n_layers": 3,
                  "layer_norm_eps": 1e-5, "hidden_act": None, "activation": "gelu"}
         for number, (net, kind, config) in enumerate([
@@ -311,9 +321,8 @@ class Encoders(unittest.TestCase):
             (NomicBert, "nomic_bert", old),
             (NomicBert, "nomic_bert", {"hidden_act": "silu", "rope_parameters": {"rope_theta": 1000.0, "rope_type": "default"}}),
             (ModernBert, "modernbert", {**near, "global_rope_theta": 5000.0, "local_rope_theta": 300.0}),
-            (ModernBert, "modernbert", {**near, "rope_parameters": rotations}), (EuroBert, "eurobert", llama),
-            (GemmaEmbedding, "gemma3_text", {**llama, "head_dim": 6, "hidden_act": None, "hidden_activation": "gelu_pytorch_tanh",
-                                             "rope_theta": 5000.0, "sliding_window": 4, "use_bidirectional_attention": True}),
+            (ModernBert, "modernbert", {**near, "rope_parameters": rotations}), (EuroBert, "eurobert", LLAMA),
+            (GemmaEmbedding, "gemma3_text", GEMMA),
         ]):
             with self.subTest(kind, number=number):
                 self.same(net(70 + number), kind, config)
@@ -327,7 +336,7 @@ class Encoders(unittest.TestCase):
                 tensors = tensors_of(net, kind)
                 name = next(name for name in tensors if name.endswith("position_embeddings.weight"))
                 tensors[name] = [[9.0] * 24] * 2 + tensors[name]
-                self.same(net, kind, {"pad_token_id": 1, "max_position_embeddings": POSITIONS + 2}, tensors=tensors)
+                self.same(net, kind, {"pad_token_id": None if kind == "camembert" else 1, "max_position_embeddings": POSITIONS + 2}, tensors=tensors)
                 self.assertEqual(self.says('let m = load_model("folder")\nprint(to_json(list(m.meta(m.meta("general.architecture") + ".context_length"), '
                                            'm.position_embd.weight.shape)))'), [[POSITIONS, [POSITIONS, 24]]])
 
