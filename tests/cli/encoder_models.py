@@ -210,6 +210,13 @@ class MpNet(Bert):
         return self.weights["attn_rel_b.weight"][bucket + (16 if distance > 0 else 0)][head]
 
 
+class JinaBert(Bert):
+    name, positions, gated = "jina-bert-v2", False, True
+
+    def bias(self, head, distance):
+        return -abs(distance) * 2.0 ** (-8 / HEADS * (head + 1))
+
+
 # --- folders
 
 BERT = {"token_embd": "embeddings.word_embeddings", "position_embd": "embeddings.position_embeddings",

@@ -7,14 +7,14 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from encoder_models import POSITIONS, Bert, EuroBert, GemmaEmbedding, ModernBert, MpNet, NomicBert, gelu, silu, tensors_of, write_encoder, write_modules
+from encoder_models import POSITIONS, Bert, EuroBert, GemmaEmbedding, JinaBert, ModernBert, MpNet, NomicBert, gelu, silu, tensors_of, write_encoder, write_modules
 from language_models import Net, Qwen3, file_of
 from model_folders import safetensors, write_folder
 from test_serve import Server
 from tl import run
 
 IDS = [1, 7, 3, 10, 2, 2, 9, 4, 0, 6, 8, 5]
-NETS = [Bert, NomicBert, ModernBert, EuroBert, GemmaEmbedding, MpNet]
+NETS = [Bert, NomicBert, ModernBert, EuroBert, GemmaEmbedding, MpNet, JinaBert]
 # A vocabulary of 11 pieces as llama.cpp writes BERT's: those that begin words have a mark, others none.
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "\u2581un", "aff", "able", "\u2581.", "\u2581cafe", "\u2581a", "\u2581b"]
 WORDS = {"tokenizer.ggml.model": "bert", "tokenizer.ggml.tokens": PIECES, "tokenizer.ggml.token_type": [3, 2, 3, 3, *[1] * 7],
@@ -117,6 +117,13 @@ class Encoders(unittest.TestCase):
         self.near(self.states("a.gguf"), net.states(IDS))
         net.scale = 10 ** -0.5
         self.same(net, "gemma3_text", {**GEMMA, "query_pre_attn_scalar": 10})
+
+    def test_second_norms_of_attention(self):
+        net = JinaBert(18)
+        net.weights["blk.0.attn_norm_2.weight"] = [1.0] * 24
+        self.write(net)
+        self.fails('load_model("a.gguf").states([1])',
+                   "error[value]: <model a.gguf, 59 tensors> has second norms of attention, which are not supported")
 
     def test_biases_of_far_positions(self):
         ids = (IDS * 20)[:200]
