@@ -93,7 +93,8 @@ static Value operator_float(Operator op, double left, double right) {
     case OPERATOR_MOD: return value_float(fmod(left, right));
     case OPERATOR_POW: return value_float(pow(left, right));
     case OPERATOR_APPROX:
-        return value_bool(left == right || fabs(left - right) <= 1e-5 + 1e-5 * fabs(right));
+        return value_bool(left == right ||
+                          (isfinite(right) && fabs(left - right) <= 1e-5 + 1e-5 * fabs(right)));
     default: return value_absent();
     }
 }

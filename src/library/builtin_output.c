@@ -279,7 +279,7 @@ static Status read_numbers(Value value, const char *what, double **out, Shape *s
 static bool close_enough(double actual, double expected, const double *tolerance) {
     if (actual == expected || (isnan(actual) && isnan(expected))) return true;
     double bound = tolerance ? *tolerance : 1e-5 + 1e-5 * fabs(expected);
-    return fabs(actual - expected) <= bound;
+    return isfinite(expected) && fabs(actual - expected) <= bound;
 }
 
 // Compares all numbers; *about: whether the shapes agree and every number is close enough.
