@@ -542,7 +542,8 @@ bool foretell_refuses(const CommandLine *line) {
     bool refused = pass.why.length > 0;
     Foresight foresight = {.context = (void *)(uintptr_t)line};
     if (pass.limit == 0) foresight.large = foresee_large;
-    if (pass.limit == 0 || atomic_load(&pass.unfinished)) foresight.opened = foresee_begin;
+    bool open = pass.limit == 0 || atomic_load(&pass.unfinished);
+    if (open && !ranks_have_met()) foresight.opened = foresee_begin;
     foresee_prepare(line);
     pool_set_foresight(&foresight);
     end_pass(&pass);

@@ -35,6 +35,9 @@ int ranks_count(void) {
 int ranks_local(void) {
     return ranks.local;
 }
+bool ranks_have_met(void) {
+    return ranks.plugin != NULL;
+}
 const RanksPlugin *ranks_plugin(void) {
     return ranks.plugin;
 }

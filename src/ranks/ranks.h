@@ -16,6 +16,8 @@ Status ranks_begin(void) MUST_USE;
 int ranks_own(void);   // 0 when alone
 int ranks_count(void); // 1 when alone
 int ranks_local(void); // among those on this machine
+// Whether it has met the others, even where there are none: no other process can do so in its name.
+bool ranks_have_met(void);
 // The error that ends this rank is one of all ranks alike, and another one shows it.
 bool ranks_error_is_told_by_another(void);
 // What a rank has to say at its end, with `status`: in front of its lines stands its number, and

@@ -832,6 +832,34 @@ print(generate(pipeline(load_model("MODEL")), "Once", max_tokens: 5, temperature
             got = self.ends_well(2, code.replace("MORE", more), TL_DEVICE="vulkan", TL_TEST_SLOW_MS="10", timeout=200)
             self.assertEqual(got, wanted, more)
 
+    def test_one_rank_for_longer_than_a_second(self):
+        """A process that foretells its memory meanwhile would be a second one of the same rank."""
+        self.assertEqual(self.ends_well(1, "let x = ones([2])\nsleep(2)\nprint(all_reduce(x))", timeout=60), "[1. 1.]\n")
+
+    def test_ranks_of_different_slowness(self):
+        """In each piece another rank is late, before its pass forward and before the one backward."""
+        code = """
+            seed(1)
+            let ws = [learnable(randn([1100, 1000])) for i in 0..3]; let x = randn([8, 1]); let calls = 0
+            fn late() { calls = calls + 1; if (calls * calls + rank()) % world_size() == 0 { sleep(0.02) } }
+            fn loss() {
+                late()
+                let l = mean(mean(x) * ws[0]) ** 2 + mean(sum(x) * ws[1]) ** 2 + sum(ws[2] * mean(x)) / 1e6
+                late()
+                l
+            }
+            let r = learn {
+                objective: loss(), optimizer: adam(), epochs: 3, batch: 4 of x, shuffle: true, progress: false
+                distribute: data, pieces: 4MORE
+            }
+            print(r.losses, r.grad_norms, [float(sum(w)) for w in ws])
+        """
+        for more in ("", ", shard: optimizer", ", shard: parameters", ", accumulate: 2"):
+            wanted = self.ends_well(1, code.replace("MORE", more), timeout=120)
+            for n in (2, 3):
+                with self.subTest(more=more, n=n):
+                    self.assertEqual(self.ends_well(n, code.replace("MORE", more), timeout=120), wanted)
+
     def test_the_device_of_a_rank(self):
         if os.environ.get("TL_TEST_VULKAN") != "1" and "vulkan:0" not in run("devices").out:
             self.skipTest("there is no Vulkan device")
