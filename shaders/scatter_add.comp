@@ -1,8 +1,8 @@
 // SCATTER that adds, in any order: sums of integers do not depend on theirs. "Others" as in
 // scatter.comp; a place is one of the output's elements.
 //   INTEGERS: atomic additions into the output
-//   START:    sums are cleared; the largest exponent of all numbers is looked for
-//   SMALL:    of numbers too small for sums of that exponent, the largest exponent of each place
+//   START:    sums are cleared; each group looks for the largest and the least exponent of its numbers
+//   SMALL:    the largest exponent of all, and of numbers too small for sums of it, that of each place
 //   NUMBERS:  numbers are added to the sums of their places, as integers; small ones to sums of theirs
 //   RESULTS:  sums are added to the output
 //   LISTS:    a workgroup adds up a list whose sums fit shared memory
@@ -24,11 +24,11 @@ const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u, INDEX_DTYPE =
 #define EACH_NUMBER(k) [[unroll]] for (uint k = 0; k < ADD_EACH; k++)
 
 uint other_of(uint number) {
-    return ADJACENT ? number % count : number / length;
+    return ALONE ? 0 : ADJACENT ? number % count : number / length;
 }
 
 uint item_of(uint number) {
-    return ADJACENT ? number / count : number % length;
+    return ALONE ? number : ADJACENT ? number / count : number % length;
 }
 
 uint index_of(uint other, uint item) {
@@ -120,42 +120,56 @@ void put_result(int64_t at, Sum sum, uint flags) {
 // --- sums in memory
 
 uint place_in(uint other, uint index) {
-    return ADJACENT ? index * count + other : other * size + index;
+    return ALONE ? index : ADJACENT ? index * count + other : other * size + index;
 }
 
-uint largest_of_group(uint mine) {
+uvec2 largest_of_group(uvec2 mine) {
     mine = subgroupMax(mine);
-    if (gl_SubgroupInvocationID == 0) words[gl_SubgroupID] = mine;
+    if (gl_SubgroupInvocationID == 0) {
+        words[2 * gl_SubgroupID] = mine.x;
+        words[2 * gl_SubgroupID + 1] = mine.y;
+    }
     barrier();
-    for (uint s = 0; s < gl_NumSubgroups; s++) mine = max(mine, words[s]);
+    for (uint s = 0; s < gl_NumSubgroups; s++)
+        mine = max(mine, uvec2(words[2 * s], words[2 * s + 1]));
     return mine;
+}
+
+uint64_t extremes_at(uint group) {
+    return largest + uint64_t(group) * 4UL;
 }
 
 uint largest_of_all() {
     uint mine = 0;
     for (uint i = gl_LocalInvocationID.x; i < groups; i += GROUP)
-        mine = max(mine, Word(largest + uint64_t(i) * 4UL).v);
-    return largest_of_group(mine);
+        mine = max(mine, Word(extremes_at(i)).v & 255u);
+    return largest_of_group(uvec2(mine, 0)).x;
+}
+
+uint largest_found() {
+    return Word(extremes_at(groups)).v;
 }
 
 void start() {
-    uint thread = uint(group_number()) * GROUP + gl_LocalInvocationID.x, threads = groups * GROUP;
+    uint group = uint(group_number()), threads = groups * GROUP;
+    uint thread = group * GROUP + gl_LocalInvocationID.x, last = count * length - 1;
     uint fours = (count * size * 3 + 3) / 4; // of words: sums and exponents
     for (uint i = thread; i < fours; i += threads) Word4(sums + uint64_t(i) * 16UL).v = uvec4(0);
-    uint mine = 1;
-    for (uint i = thread; i < count * length; i += threads * ADD_EACH) {
+    uvec2 mine = uvec2(1, 0); // the largest exponent, and 255 - the least
+    for (uint first = group * GROUP * ADD_EACH; first <= last; first += threads * ADD_EACH) {
         float x[ADD_EACH];
         EACH_NUMBER(k) {
-            uint number = min(i + k * threads, count * length - 1);
+            uint number = min(first + k * GROUP + gl_LocalInvocationID.x, last);
             x[k] = load(in_address, source_of(other_of(number), item_of(number)), IN_DTYPE);
         }
         EACH_NUMBER(k) {
             uint exponent = exponent_of(x[k]);
-            mine = max(mine, exponent == INFINITE ? 1u : exponent);
+            if (exponent == INFINITE) mine.y = 255u;
+            else mine = max(mine, uvec2(exponent, is_zero(x[k]) ? 0u : 255u - exponent));
         }
     }
     mine = largest_of_group(mine);
-    if (gl_LocalInvocationID.x == 0) Word(largest + group_number() * 4UL).v = mine;
+    if (gl_LocalInvocationID.x == 0) Word(extremes_at(group)).v = mine.x | 255u - mine.y << 8;
 }
 
 uint64_t top_at(uint place) {
@@ -165,6 +179,12 @@ uint64_t top_at(uint place) {
 // What a sum of the largest exponent keeps no unit of.
 bool is_small(uint exponent, uint top) {
     return exponent + shift < top;
+}
+
+// Whether the numbers of a group have one for look_at_small; what is infinite counts as 0.
+bool has_small(uint group, uint top) {
+    uint least = Word(extremes_at(group % groups)).v >> 8;
+    return least == 0 || is_small(least, top);
 }
 
 void look_at_small(float x, uint place, uint top) {
@@ -190,38 +210,53 @@ void add_number(float x, uint place, uint top) {
     atomicAdd(Long(to + uint64_t(place) * 8UL).v, uint64_t(units_of(x, top)));
 }
 
+void look_at_numbers() {
+    uint group = uint(group_number()), first = group * GROUP * ADD_EACH + gl_LocalInvocationID.x;
+    uint top = largest_of_all(), last = count * length - 1;
+    if (group == 0 && gl_LocalInvocationID.x == 0) Word(extremes_at(groups)).v = top;
+    if (!has_small(group, top)) return;
+    for (uint number = first; number <= min(first + (ADD_EACH - 1) * GROUP, last); number += GROUP) {
+        uint other = other_of(number), item = item_of(number);
+        float x = load(in_address, source_of(other, item), IN_DTYPE);
+        if (exponent_of(x) == INFINITE || is_small(exponent_of(x), top))
+            look_at_small(x, place_in(other, index_of(other, item)), top);
+    }
+}
+
 void add_numbers() {
     uint first = uint(group_number()) * GROUP * ADD_EACH + gl_LocalInvocationID.x;
-    uint top = largest_of_all(), last = count * length - 1, places[ADD_EACH];
+    uint top = largest_found(), last = count * length - 1, places[ADD_EACH];
     float x[ADD_EACH];
     EACH_NUMBER(k) {
         uint number = min(first + k * GROUP, last), other = other_of(number), item = item_of(number);
-        x[k] = first + k * GROUP > last ? 0.0
-                                        : load(in_address, source_of(other, item), IN_DTYPE);
-        bool needs = KIND == ADD_NUMBERS || exponent_of(x[k]) == INFINITE ||
-                     is_small(exponent_of(x[k]), top);
-        places[k] = needs ? place_in(other, index_of(other, item)) : 0;
+        x[k] = load(in_address, source_of(other, item), IN_DTYPE);
+        places[k] = place_in(other, index_of(other, item));
     }
     EACH_NUMBER(k) {
-        if (KIND == ADD_SMALL) look_at_small(x[k], places[k], top);
-        else add_number(x[k], places[k], top);
+        if (first + k * GROUP <= last) add_number(x[k], places[k], top);
     }
 }
 
 void put_results() {
     uint first = uint(group_number()) * GROUP * ADD_EACH + gl_LocalInvocationID.x;
-    uint top = largest_of_all();
-    for (uint k = 0; k < ADD_EACH; k++) {
-        uint place = first + k * GROUP;
-        if (place >= count * size) return;
-        int64_t units = int64_t(Long(sums + uint64_t(place) * 8UL).v);
-        uint own = Word(top_at(place)).v;
+    uint top = largest_found(), last = count * size - 1, tops_of[ADD_EACH];
+    int64_t units_of_places[ADD_EACH];
+    EACH_NUMBER(k) {
+        uint place = min(first + k * GROUP, last);
+        units_of_places[k] = int64_t(Long(sums + uint64_t(place) * 8UL).v);
+        tops_of[k] = Word(top_at(place)).v;
+    }
+    EACH_NUMBER(k) {
+        uint place = first + k * GROUP, own = tops_of[k];
+        int64_t units = units_of_places[k];
+        if (place > last) return;
         if (units == 0L && own == 0) continue;
         Sum sum = put_units(sum_of(R(0)), units, top);
         if (own != 0 && own < PLUS)
             sum = put_units(sum, int64_t(Long(small_sums + uint64_t(place) * 8UL).v), own);
-        uint other = ADJACENT ? place % count : place / size;
-        put_result(output_of(other, ADJACENT ? place / count : place % size), sum, own);
+        uint other = ALONE ? 0 : ADJACENT ? place % count : place / size;
+        uint index = ALONE ? place : ADJACENT ? place / count : place % size;
+        put_result(output_of(other, index), sum, own);
     }
 }
 
@@ -277,7 +312,8 @@ void add_list(uint other) {
 
 void main() {
     if (KIND == ADD_START) start();
-    if (KIND == ADD_SMALL || KIND == ADD_NUMBERS) add_numbers();
+    if (KIND == ADD_SMALL) look_at_numbers();
+    if (KIND == ADD_NUMBERS) add_numbers();
     if (KIND == ADD_RESULTS) put_results();
     if (KIND == ADD_LISTS && group_number() < uint64_t(count)) add_list(uint(group_number()));
 }

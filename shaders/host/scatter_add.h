@@ -20,8 +20,9 @@ CONSTANTS(ScatterAddConstants)
     CONSTANT(2, uint32_t, DTYPES, 0) // source, out, index
     CONSTANT(3, uint32_t, KIND, 0)
     CONSTANT(4, bool, ADJACENT, false) // others lie side by side
-    CONSTANT(5, uint32_t, WORDS, 64)   // of shared memory: three for each place of a list
-CONSTANTS_END(ScatterAddConstants, 6)
+    CONSTANT(5, uint32_t, WORDS, 128)  // of shared memory: three for each place of a list
+    CONSTANT(6, bool, ALONE, false)    // there is one other
+CONSTANTS_END(ScatterAddConstants, 7)
 
 PUSHED(ScatterAddPush)
     ARGUMENTS(WalkStrides, shape)
@@ -29,7 +30,7 @@ PUSHED(ScatterAddPush)
     int64_t out_stride, in_stride, index_stride; // along the dim
     uint64_t sums, tops;   // of each place: int64; 0, the largest exponent of small ones, or flags
     uint64_t small_sums;   // int64, where a place has small numbers
-    uint64_t largest;      // exponents, that each group of ADD_START has found
+    uint64_t largest;      // and least exponents of ADD_START's groups; then the largest
     uint32_t size, length; // places and indexes of a list
     uint32_t count, first_other; // others, from this one on
     uint32_t shift, groups;      // bits below a sum's largest number; groups of ADD_START

@@ -29,13 +29,14 @@ static Status run_adding(const Adding *a, uint32_t kind, uint32_t group, uint64_
     const VulkanScatter *s = a->scatter;
     uint32_t dtypes =
         (uint32_t)s->source->dtype | (uint32_t)s->out->dtype << 4 | (uint32_t)s->index->dtype << 8;
-    uint32_t words = kind == ADD_LISTS ? LIST_WORDS : 64, places = 64;
+    uint32_t words = kind == ADD_LISTS ? LIST_WORDS : 128, places = 64;
     while (kind == ADD_LISTS && places < a->push.size) places *= 2;
     if (kind == ADD_LISTS) words *= places;
     VulkanDispatch dispatch = {
         .shader = s->real == REAL_I64 ? SHADER_SCATTER_ADD_I64 : SHADER_SCATTER_ADD_F32,
         VULKAN_CONSTANTS(scatter_add, .GROUP = group, .RANK = (uint32_t)s->walk->rank,
-                         .DTYPES = dtypes, .KIND = kind, .ADJACENT = a->adjacent, .WORDS = words),
+                         .DTYPES = dtypes, .KIND = kind, .ADJACENT = a->adjacent, .WORDS = words,
+                         .ALONE = a->push.count == 1),
         .arguments = s->strides,
         .arguments_bytes = sizeof *s->strides,
         .push = &a->push,
@@ -74,7 +75,7 @@ static Status add_in_memory(Adding *a) {
     uint64_t places = (uint64_t)push->count * push->size;
     uint64_t numbers = (uint64_t)push->count * push->length;
     uint64_t cleared = rounded(places * (SUM_BYTES + TOP_BYTES));
-    uint64_t bytes = cleared + places * SUM_BYTES + START_GROUPS * 4;
+    uint64_t bytes = cleared + places * SUM_BYTES + (START_GROUPS + 1) * 4;
     TRY(vulkan_scratch(a->scatter->device, DTYPE_INT64, (int64_t)(bytes / 8 + 1), &a->scratch));
     push->sums = vulkan_address(&a->scratch);
     push->tops = push->sums + places * SUM_BYTES;
