@@ -19,13 +19,60 @@ if(NOT vulkan_built)
     return()
 endif()
 
-# Every row of shaders/kernels.def becomes one module: SHADER(name, "file", "defines", needs). Files
-# are compiled by glslc; those in PTX stay text, which the C preprocessor expands. The modules of one
+# Every row of shaders/kernels.def becomes one module: SHADER(name, "file", "defines", needs). Files in
+# GLSL are compiled by glslc; those in PTX stay text, which the C preprocessor expands. The modules of one
 # file are packed together, in the order of their rows; device/vulkan/modules.c includes the archives.
 set(shader_folder ${CMAKE_SOURCE_DIR}/shaders)
 set(module_folder ${CMAKE_BINARY_DIR}/shaders)
 file(MAKE_DIRECTORY ${module_folder}/nvidia)
 include(cmake/numbers.cmake)
+set(shader_includes -I ${shader_folder} -I ${shader_folder}/include -I ${CMAKE_SOURCE_DIR}/src -I ${module_folder})
+
+function(ptx_module file name defines)
+    set(module ${module_folder}/${name}.module)
+    separate_arguments(defines UNIX_COMMAND "${defines}")
+    add_custom_command(
+        OUTPUT ${module}
+        COMMAND ${CMAKE_C_COMPILER} -E -P -undef -x c ${shader_includes} ${defines}
+                -MD -MF ${module}.d -MT ${module} -o ${module} ${shader_folder}/${file}
+        DEPENDS ${shader_folder}/${file}
+        DEPFILE ${module}.d
+        COMMENT "Expanding ${name}"
+        VERBATIM)
+    set(modules_of_${file} ${modules_of_${file}} ${module} PARENT_SCOPE)
+endfunction()
+
+# The defines of a row stand in a source of their own, so that one glslc compiles several: it starts in the
+# time in which it compiles a small one.
+function(glsl_source file name defines)
+    string(REGEX REPLACE "-D([A-Z0-9_]+)=?([^ ]*) *" "#define \\1 \\2\n" defines "${defines}")
+    set(source ${module_folder}/${name}.comp)
+    file(CONFIGURE OUTPUT ${source} @ONLY CONTENT "#version 460
+#extension GL_GOOGLE_include_directive : require
+@defines@#include \"@file@\"
+")
+    set(sources_of_${file} ${sources_of_${file}} ${source} PARENT_SCOPE)
+    set(modules_of_${file} ${modules_of_${file}} ${source}.spv PARENT_SCOPE)
+endfunction()
+
+# One command compiles the sources in ARGN, which are of one file. What glslc says of their dependencies begins
+# with the module, without its folder.
+function(glsl_modules file)
+    list(TRANSFORM ARGN APPEND .spv OUTPUT_VARIABLE modules)
+    list(TRANSFORM modules APPEND .d OUTPUT_VARIABLE depfiles)
+    list(GET depfiles 0 depfile)
+    string(REPLACE ";" " " depfiles "${depfiles}")
+    add_custom_command(
+        OUTPUT ${modules}
+        COMMAND ${GLSLC} --target-env=vulkan1.2 -O -Werror ${shader_includes} -MD -c ${ARGN}
+        COMMAND sh -c "sed 's|^|${module_folder}/|' ${depfiles} >${depfile}.all"
+        DEPENDS ${ARGN} ${shader_folder}/${file}
+        DEPFILE ${depfile}.all
+        WORKING_DIRECTORY ${module_folder}
+        COMMENT "Compiling shaders of ${file}"
+        VERBATIM)
+endfunction()
+
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${shader_folder}/kernels.def)
 file(STRINGS ${shader_folder}/kernels.def rows REGEX "^SHADER\\(")
 set(files "")
@@ -36,27 +83,26 @@ foreach(row IN LISTS rows)
     endif()
     set(name ${CMAKE_MATCH_1})
     set(file ${CMAKE_MATCH_2})
-    set(module ${module_folder}/${name}.module)
-    separate_arguments(defines UNIX_COMMAND "${CMAKE_MATCH_3}")
-    if(file MATCHES "\\.ptx$" AND NOT TL_VULKAN_PTX)
-        continue()
-    elseif(file MATCHES "\\.ptx$")
-        set(compiler ${CMAKE_C_COMPILER} -E -P -undef -x c)
+    set(defines "${CMAKE_MATCH_3}")
+    if(NOT file MATCHES "\\.ptx$")
+        glsl_source(${file} ${name} "${defines}")
+    elseif(TL_VULKAN_PTX)
+        ptx_module(${file} ${name} "${defines}")
     else()
-        set(compiler ${GLSLC} --target-env=vulkan1.2 -O -Werror)
+        continue()
     endif()
-    add_custom_command(
-        OUTPUT ${module}
-        COMMAND ${compiler} -I ${shader_folder} -I ${shader_folder}/include -I ${CMAKE_SOURCE_DIR}/src -I ${module_folder} ${defines}
-                -MD -MF ${module}.d -MT ${module} -o ${module} ${shader_folder}/${file}
-        DEPENDS ${shader_folder}/${file}
-        DEPFILE ${module}.d
-        COMMENT "Compiling the shader ${name}"
-        VERBATIM)
     list(APPEND files ${file})
-    list(APPEND modules_of_${file} ${module})
 endforeach()
 list(REMOVE_DUPLICATES files)
+foreach(file IN LISTS files)
+    list(LENGTH sources_of_${file} count)
+    foreach(first RANGE 0 ${count} 8)
+        list(SUBLIST sources_of_${file} ${first} 8 sources)
+        if(sources)
+            glsl_modules(${file} ${sources})
+        endif()
+    endforeach()
+endforeach()
 add_executable(pack_shaders cmake/pack.c src/device/vulkan/spirv/differences.c $<TARGET_OBJECTS:tl_base>)
 target_include_directories(pack_shaders PRIVATE ${SPIRV_HEADERS})
 target_link_libraries(pack_shaders PRIVATE PkgConfig::ZSTD_LIBRARY PkgConfig::UTF8PROC Threads::Threads m)

@@ -1,7 +1,5 @@
 // ARANGE: start + i * step into a contiguous output; FILL is one of step 0. A thread makes ITEMS items
 // of WIDTH neighbours, at most 16 bytes.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/arange.h"
 

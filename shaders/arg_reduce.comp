@@ -1,7 +1,5 @@
 // ARG_REDUCE: the place of the largest or smallest element of each row, which LANES threads look at.
 // The first of equals wins, and the first NaN wins over everything.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/arg_reduce.h"
 #include "rows.glsl"

@@ -1,8 +1,6 @@
 // ATTENTION: a workgroup has ROWS rows of one key head: (query, head of the group), group fastest.
 // Keys come in blocks of KEYS; weights are those of an online softmax. A thread has up to WIDE columns
 // of the result for all rows.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/attention.h"
 #include "math.glsl"

@@ -3,8 +3,6 @@
 // team sees every TEAMS-th key and keeps weights of its own, those of an online softmax, until all
 // teams join. Reading is what takes long: a thread asks for AT_ONCE keys before it computes, and
 // what it asks with is pushed.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/attention_few.h"
 #include "lanes.glsl"

@@ -1,7 +1,5 @@
 // ATTENTION of few rows: what attention_few.comp left of the parts of the keys becomes the result. A
 // workgroup has one row: highest score, total and sums of each part.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/attention_join.h"
 #include "math.glsl"

@@ -3,8 +3,6 @@
 // the scores of 8 rows with 4 keys, and 8 x 8 numbers of the result for the same rows, in
 // registers; panels of all operands go through shared memory. Weights are those of an online
 // softmax, in base 2.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/attention_many.h"
 #include "attention.glsl"

@@ -4,8 +4,6 @@
 // values, come through one panel of shared memory. Weights are those of an online softmax, in base
 // 2, whose base follows the highest score only when that has grown by much. See matmul_matrix.comp
 // for the dialect: nothing here may compute with float16.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #extension GL_NV_cooperative_matrix : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_KHR_memory_scope_semantics : require

@@ -1,6 +1,4 @@
 // Writes 1 where an index is out of range for a dimension of `size`.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #define REAL_I64
 #include "types.glsl"
 #include "host/check_index.h"

@@ -2,8 +2,6 @@
 // 128 pixels, each thread 8 x 8 of them in registers. For one place of the window after the other,
 // panels of DEPTH channels go through shared memory: weights as convolution_weights.comp packed
 // them, and numbers of the image, of which each thread brings those of one pixel.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/convolution_results.h"
 #include "convolution.glsl"

@@ -1,6 +1,4 @@
 // CONV2D and CONV2D_IMAGE of groups with few channels of the result: a thread makes one number.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/convolution_results.h"
 #include "convolution.glsl"

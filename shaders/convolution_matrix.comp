@@ -1,8 +1,6 @@
 // CONV2D of 16-bit floats on the device's matrix units: convolution.comp with panels of DEPTH
 // channels and matrices of 16 x 16, of which a subgroup has 2 x 4. See matmul_matrix.comp for the
 // dialect: nothing here may compute with float16.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #extension GL_NV_cooperative_matrix : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_KHR_memory_scope_semantics : require

@@ -1,7 +1,5 @@
 // Packs the weights of a convolution for convolution.comp: [group][place in the
 // window][channel][out], channels and outs filled up with zeros to whole panels.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/convolution_weights.h"
 #include "convolution.glsl"

@@ -1,8 +1,6 @@
 // CONV2D_WINDOW: a workgroup makes 64 channels of what came from above by COLUMNS weights (channel
 // and place in the window) from a part of the pixels, each thread 8 x 8 of them in registers.
 // Panels of DEPTH pixels go through shared memory; neighbouring threads bring neighbouring pixels.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/convolution_results.h"
 #include "convolution.glsl"

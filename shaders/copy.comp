@@ -1,6 +1,4 @@
 // COPY of bytes as they are, 16 at a time.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #define REAL_I64
 #include "types.glsl"
 #include "host/copy.h"

@@ -1,7 +1,5 @@
 // GATHER: views are the output, the input with stride 0 along the dim, and the index. A thread makes
 // WIDTH neighbours: of one slice, or with OWN each from its own index.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/gather.h"
 #include "walk.glsl"

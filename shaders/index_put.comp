@@ -1,7 +1,5 @@
 // INDEX_PUT: views are the output, the mask, and the source unless it is a number. A thread has WIDTH
 // neighbours.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/index_put.h"
 #include "walk.glsl"

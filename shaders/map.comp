@@ -1,8 +1,6 @@
 // MAP and COPY: formulas over operands of any dtype and strides. Each thread makes ITEMS items of one
 // element, or of four neighbours when VECTOR. With OPERANDS one formula of so many operands, which
 // drivers reduce to a few instructions; otherwise a program of up to eight steps.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/map.h"
 

@@ -1,8 +1,6 @@
 // MATMUL in tiles: a workgroup of 16 x 16 threads makes TILE x TILE numbers, each thread EACH x EACH
 // of them in registers; panels of DEPTH go through shared memory, the next one is fetched while one
 // is multiplied.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/matmul.h"
 #include "matrices.glsl"

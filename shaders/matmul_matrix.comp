@@ -4,8 +4,6 @@
 // the next one, loaded from there as matrices, multiplied; one barrier a step. Written for
 // GL_NV_cooperative_matrix, and given to devices in the words of SPV_KHR_cooperative_matrix
 // (device/vulkan/spirv/dialect.c), which also makes bfloat16 of it: nothing here may compute with float16.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #extension GL_NV_cooperative_matrix : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_KHR_memory_scope_semantics : require

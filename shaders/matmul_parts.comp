@@ -5,8 +5,6 @@
 // float32 take these with the blocks' factors. Numbers below 2^-110 lose their last parts. A
 // workgroup that finds something not finite makes its tile again, number by number. Written for
 // GL_NV_cooperative_matrix: see matmul_matrix.comp.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #extension GL_NV_cooperative_matrix : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_KHR_memory_scope_semantics : require

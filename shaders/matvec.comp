@@ -2,8 +2,6 @@
 // team of LANES threads makes the dot products of EACH columns with all rows, eight numbers of each
 // column at a time, which it asks for before it computes. Otherwise b's rows are contiguous: a
 // thread has a column, and the group's parts of k are added in order.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/matvec.h"
 #include "lanes.glsl"

@@ -3,8 +3,6 @@
 // four steps of eight: "low" weights and "high" ones, which differ in the bits of the same bytes.
 // Sums are of integers times the rows', so that factors and minima count once a unit. Numbers
 // of rows below 2^-114 may count as 0.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_vote : require
 #define REAL_F32
 #define FLOATS_ONLY

@@ -1,8 +1,6 @@
 // NONZERO in two steps with a running sum between them: how many a block of elements has, then their
 // positions, row-major. A workgroup has a block; its threads have EACH neighbours. Positions are put
 // in order in shared memory, so that neighbours write to neighbours.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/nonzero.h"
 #include "walk.glsl"

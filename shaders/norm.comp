@@ -1,7 +1,5 @@
 // RMS_NORM and LAYER_NORM: LANES threads a row, which is read once where its items fit in their
 // registers. Views: output, input, weight, bias.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/norm.h"
 #include "rows.glsl"

@@ -1,7 +1,5 @@
 // OPTIMIZER: one step of a parameter, its gradient and the rows of its state; the formulas of
 // device/cpu/simd/optimizer_loops.h. A thread has one element.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/optimizer.h"
 

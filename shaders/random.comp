@@ -1,8 +1,6 @@
 // RANDOM: Philox4x32-10. A number depends on key and counter alone; two neighbours share a block. A
 // thread makes the numbers of two blocks, or of one where two numbers are 16 bytes. The arithmetic is
 // that of the CPU's kernel, step by step.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/random.h"
 #ifndef REAL_I64

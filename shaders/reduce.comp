@@ -2,8 +2,6 @@
 // neighbours in memory (COLUMNS), neighbouring threads have such rows, WIDE of them each.
 // STAGE 0 makes whole results; where they are few and long, stage 1 folds parts of rows and stage 2
 // joins them. Every order of additions depends on shapes alone.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/reduce.h"
 #include "rows.glsl"

@@ -1,7 +1,5 @@
 // ROPE: a thread rotates one pair of a head, or copies one number behind the rotated ones. Angles are
 // integers of 2^-64 turns, exact for any row.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/rope.h"
 #include "math.glsl"

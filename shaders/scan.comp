@@ -1,8 +1,6 @@
 // SCAN: running sums or products of rows. LANES threads share a row, or one of its parts: each takes
 // EACH neighbours, then adds what came before them. Rows in parts go through three dispatches: totals
 // of the parts, their running totals, and with these the rows.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/scan.h"
 #include "rows.glsl"

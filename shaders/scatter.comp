@@ -7,8 +7,6 @@
 //   ENDS: of these places, in the tile where they end, the rest
 // Every order of additions depends on indexes and shapes alone. Views without the dim: the output, the
 // source, the index.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/scatter.h"
 #include "walk.glsl"

@@ -8,8 +8,6 @@
 //   LISTS:    a workgroup adds up a list whose sums fit shared memory
 // A float is an integer of 24 bits times a power of two. The sum of a list of n has 62 bits, so that
 // 38 - log2(n) bits are left below its largest number: `shift`.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_shader_atomic_int64 : require
 #include "types.glsl"
 #include "host/scatter_add.h"

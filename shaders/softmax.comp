@@ -1,7 +1,5 @@
 // SOFTMAX and its logarithm: LANES threads a row. A row whose items fit in the threads' registers is
 // read once, longer ones twice.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/softmax.h"
 #include "rows.glsl"

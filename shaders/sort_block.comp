@@ -5,8 +5,6 @@
 //   WHOLE: all digits of rows that fit a block, or the first numbers of each block of a row
 // Keys have 32 bits, or 64 with KEY_BITS=64; with them go places: numbers of elements in their rows.
 // The first pass may make keys of the numbers themselves (FIRST), the last one numbers of keys (LAST).
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #define REAL_I64
 #include "keys.glsl"
 #include "host/sort_block.h"

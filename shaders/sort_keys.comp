@@ -1,7 +1,5 @@
 // SORT, first and last step where rows do not lie contiguous: numbers become keys; the values at the
 // sorted places are written with the places.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #define REAL_I64
 #include "keys.glsl"
 #include "host/sort_keys.h"

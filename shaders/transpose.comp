@@ -1,7 +1,5 @@
 // COPY between views whose neighbours lie along different dims: a workgroup reads a tile along one
 // and writes it along the other. Elements are moved as bits, of ELEMENT_BYTES bytes.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #define REAL_I64
 #include "types.glsl"
 #include "host/transpose.h"

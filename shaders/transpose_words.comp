@@ -1,8 +1,6 @@
 // COPY between views whose neighbours lie along different dims, both reached 16 bytes at a time: a
 // workgroup reads a tile along one dim and writes it along the other. In between it lies in shared
 // memory as words of PER neighbours along the output; elements have SIZE bytes.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #define REAL_I64
 #include "types.glsl"
 #include "host/transpose.h"

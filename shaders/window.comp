@@ -1,6 +1,4 @@
 // POOL2D: a thread makes one number of the output from its window.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/window.h"
 

@@ -1,7 +1,5 @@
 // POOL2D_IMAGE: a thread adds up what the windows that see one number of the image give it: all of
 // a window whose first largest number it is, or an equal part.
-#version 460
-#extension GL_GOOGLE_include_directive : require
 #include "types.glsl"
 #include "host/window_image.h"
 
