@@ -124,11 +124,14 @@ void main() {
         (int64_t(part) * int64_t(gl_NumWorkGroups.y) + int64_t(group)) * int64_t(shape.outs);
     [[unroll]] for (uint i = 0; i < 8; i++) {
         uint o = first_out + my_out + i % 4 + i / 4 * 32;
-        [[unroll]] for (uint j = 0; j < 8; j++) {
-            uint column = first_column + my_column + j % 4 + j / 4 * 64;
-            if (o < shape.outs && column < columns)
-                store(out_address, (base + int64_t(o)) * int64_t(columns) + int64_t(column),
-                      OUT_DTYPE, sums[i][j]);
+        [[unroll]] for (uint j = 0; j < 8; j += 4) {
+            real4 four = real4(sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]);
+            uint first = first_column + my_column + j / 4 * 64;
+            for (uint lane = 0; lane < 4; lane++)
+                if (o < shape.outs && first + lane < columns)
+                    store(out_address,
+                          (base + int64_t(o)) * int64_t(columns) + int64_t(first + lane), OUT_DTYPE,
+                          LANE(four, lane));
         }
     }
 }

@@ -67,9 +67,11 @@ real4 fetch_panel(uint fetch, uint dtype, Panel panel, uint k_first) {
     return numbers;
 }
 
-void store_result(int64_t base, uint row, uint column, real value) {
-    if (row < m && column < n)
-        store(out_address, base + int64_t(row) * int64_t(n) + int64_t(column), OUT_DTYPE, value);
+void store_four(int64_t base, uint row, uint column, real4 numbers) {
+    if (row >= m) return;
+    int64_t first = base + int64_t(row) * int64_t(n) + int64_t(column);
+    for (uint i = 0; i < 4; i++)
+        if (column + i < n) store(out_address, first + int64_t(i), OUT_DTYPE, LANE(numbers, i));
 }
 
 void main() {
@@ -110,7 +112,8 @@ void main() {
         }
     }
     [[unroll]] for (uint i = 0; i < EACH; i++)
-        [[unroll]] for (uint j = 0; j < EACH; j++)
-            store_result(out_base, row_first + my_row + i / 4 * 64 + i % 4,
-                         column_first + my_column + j / 4 * 64 + j % 4, sums[i][j]);
+        [[unroll]] for (uint j = 0; j < EACH; j += 4)
+            store_four(out_base, row_first + my_row + i / 4 * 64 + i % 4,
+                       column_first + my_column + j / 4 * 64,
+                       real4(sums[i][j], sums[i][j + 1], sums[i][j + 2], sums[i][j + 3]));
 }

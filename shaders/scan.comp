@@ -80,10 +80,9 @@ void store_four(int64_t to, uint64_t at, uint64_t end, real4 x) {
         if (at < end) store_item(out_address, rows, to, uint(at / 4UL), OUT_DTYPE, true, x);
         return;
     }
-    if (at < end) store(out_address, to + row_offset(rows, 0, at), OUT_DTYPE, x.x);
-    if (at + 1UL < end) store(out_address, to + row_offset(rows, 0, at + 1UL), OUT_DTYPE, x.y);
-    if (at + 2UL < end) store(out_address, to + row_offset(rows, 0, at + 2UL), OUT_DTYPE, x.z);
-    if (at + 3UL < end) store(out_address, to + row_offset(rows, 0, at + 3UL), OUT_DTYPE, x.w);
+    for (uint i = 0; i < 4; i++)
+        if (at + uint64_t(i) < end)
+            store(out_address, to + row_offset(rows, 0, at + uint64_t(i)), OUT_DTYPE, LANE(x, i));
 }
 
 real4 running_four(inout Sum sum, real4 x) {
