@@ -9,9 +9,6 @@ const uint THREADS = 256, EACH = TILE / 16, DEPTH = TILE == 128 ? 8 : 16, PITCH 
 const uint FETCHED = TILE * DEPTH / THREADS; // numbers of a panel that a thread fetches: 4
 layout(local_size_x = 256) in;
 
-// How a panel is fetched: 0 number by number along k, 1 the same along the other dim, 2 four at once
-// along k, 3 four at once along the other dim.
-
 shared real a_panel[DEPTH * PITCH], b_panel[DEPTH * PITCH];
 
 struct Panel {
@@ -24,15 +21,15 @@ struct Panel {
 // The place in a panel of the number `i` that this thread fetches.
 void place_of(uint fetch, uint i, out uint side, out uint depth) {
     uint thread = gl_LocalInvocationID.x;
-    if (fetch == 0) {
+    if (fetch == FETCH_DEPTH) {
         uint at = thread + i * THREADS;
         depth = at % DEPTH;
         side = at / DEPTH;
-    } else if (fetch == 1) {
+    } else if (fetch == FETCH_SIDE) {
         uint at = thread + i * THREADS;
         side = at % TILE;
         depth = at / TILE;
-    } else if (fetch == 2) {
+    } else if (fetch == FETCH_DEPTH_FOUR) {
         depth = thread % (DEPTH / 4) * 4 + i;
         side = thread / (DEPTH / 4);
     } else {
@@ -44,7 +41,7 @@ void place_of(uint fetch, uint i, out uint side, out uint depth) {
 real4 fetch_panel(uint fetch, uint dtype, Panel panel, uint k_first) {
     real4 numbers = real4(0);
     uint side, depth;
-    if (fetch >= 2) {
+    if (fetch == FETCH_DEPTH_FOUR || fetch == FETCH_SIDE_FOUR) {
         place_of(fetch, 0, side, depth);
         uint row = panel.side_first + side, column = k_first + depth;
         if (row < panel.side_end && column < k) {

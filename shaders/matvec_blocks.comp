@@ -314,7 +314,7 @@ void visit_columns(uint first, int64_t a_base, int64_t out_base) {
     bool slow = MINIMA && subgroupAny(apart != 0);
     for (uint left = visits; left > 0; left--) {
         Columns now = next;
-        if (AHEAD == 2 && left > 1) fetch_columns(column + COLUMN_TEAMS * EACH, next);
+        if (AHEAD == COLUMNS_AHEAD && left > 1) fetch_columns(column + COLUMN_TEAMS * EACH, next);
         vec4 sums[2] = vec4[](vec4(0.0), vec4(0.0));
         ADD_COLUMN(x, now.a)
         if (EACH >= 2) ADD_COLUMN(y, now.b)
@@ -325,7 +325,7 @@ void visit_columns(uint first, int64_t a_base, int64_t out_base) {
         if (ROWS >= 2) keep_results(inside ? sums[1] : vec4(0.0), 1, kept);
         column += COLUMN_TEAMS * EACH;
         kept += EACH;
-        if (AHEAD == 1 && left > 1) fetch_columns(column, next);
+        if (AHEAD == COLUMNS_BEHIND && left > 1) fetch_columns(column, next);
         if (first + PIECE >= k && (left == 1 || kept == COLUMNS_KEPT)) {
             store_results(to_column, kept, out_base);
             to_column += kept * COLUMN_TEAMS;

@@ -125,12 +125,12 @@ static bool in_fours(const Product *product, const TensorView *view, int64_t str
     return in_lanes(product, view, (int64_t[]){stride, other_stride}, length, 4);
 }
 
-// See matmul.comp: how a panel is fetched.
 static uint32_t choose_fetch(const Product *product, const TensorView *view, int64_t depth_stride,
                              int64_t side_stride, uint32_t side) {
-    if (in_fours(product, view, depth_stride, side_stride, product->push.k)) return 2;
-    if (in_fours(product, view, side_stride, depth_stride, side)) return 3;
-    return side_stride == 1 ? 1 : 0;
+    if (in_fours(product, view, depth_stride, side_stride, product->push.k))
+        return FETCH_DEPTH_FOUR;
+    if (in_fours(product, view, side_stride, depth_stride, side)) return FETCH_SIDE_FOUR;
+    return side_stride == 1 ? FETCH_SIDE : FETCH_DEPTH;
 }
 
 // Batches are spread over z, in slices that the device takes.
@@ -165,9 +165,6 @@ static Status set_groups(Device *device, const Product *product, uint64_t groups
     dispatch->groups[0] = (uint32_t)groups;
     return STATUS_OK;
 }
-
-// AHEAD of matvec_blocks.comp.
-enum { COLUMNS_ONCE, COLUMNS_BEHIND, COLUMNS_AHEAD };
 
 // How matvec_blocks.comp shares its work: rows and columns at a time, teams along k, and how often
 // a team takes its next columns.
