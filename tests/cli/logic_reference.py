@@ -128,6 +128,10 @@ def solutions(goals, rows, bindings):
     return (bindings for bindings, _ in found)
 
 
+AGGREGATES = {"count": lambda values: len(set(values)), "sum": sum, "min": min, "max": max,
+              "avg": lambda values: float(sum(values)) / len(values)}
+
+
 def is_aggregated(rule):
     return any(isinstance(term, tuple) for term in rule.head)
 
@@ -154,8 +158,13 @@ def head_rows(rule, rows):
                 row.append(next(plain))
                 continue
             values = [bindings[term[1]] for bindings in members]
-            row.append({"count": lambda v: len(set(v)), "sum": sum, "min": min, "max": max}[term[0]](values))
+            row.append(AGGREGATES[term[0]](values))
         yield tuple(row)
+
+
+def typed(kinds, row):
+    """Columns of floats hold floats."""
+    return tuple(float(value) if kind == "f" else value for kind, value in zip(kinds, row))
 
 
 def reachable(program):
@@ -233,7 +242,7 @@ def evaluate(program):
             before = {name: list(found) for name, found in rows.items()}
             fresh = {}
             for rule in rules:
-                fresh.setdefault(rule.relation, []).extend(head_rows(rule, before))
+                fresh.setdefault(rule.relation, []).extend(typed(program.relations[rule.relation], row) for row in head_rows(rule, before))
             for relation, found in fresh.items():
                 add(program, rows, relation, found)
             going = rows != before
