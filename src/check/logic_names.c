@@ -188,6 +188,7 @@ static Word argument_word(const Node *value) {
 void logic_note_argument(Checker *checker, const Node *value, bool ahead) {
     Word word = argument_word(value);
     if (!word.text || word.length == 0) return;
+    if (!ahead && value->kind == NODE_NAME && scope_find_variable(checker, &word)) return;
     bool capital = word_is_capital(&word), letters = word_is_long(&word);
     bool variable = value->kind == NODE_NAME && capital && !letters;
     if (!variable && (!ahead || (capital && letters)))
