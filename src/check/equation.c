@@ -148,6 +148,7 @@ static void take_atoms(Checker *checker, Node *node) {
     node->as.index.object = object;
     node->as.index.subscripts = subscripts;
     node->as.index.count = count;
+    node->as.index.grows = 0;
 }
 
 static Node *name_of(Checker *checker, Word word) {
@@ -340,7 +341,8 @@ static void mark_index(void *context, Node *index) {
         strcmp(object->as.name.word.text, target->as.index.object->as.name.word.text) != 0)
         return;
     for (size_t i = 0; i < target->as.index.count && i < index->as.index.count; i++)
-        if (is_earlier(&target->as.index.subscripts[i], &index->as.index.subscripts[i]))
+        if ((!marking->program || target->as.index.subscripts[i].looped) &&
+            is_earlier(&target->as.index.subscripts[i], &index->as.index.subscripts[i]))
             index->as.index.object->kind = NODE_POSITION;
 }
 
@@ -425,6 +427,18 @@ static void check_left(Checker *checker, const Node *target) {
         Node *index = target->as.index.subscripts[i].index;
         if (index && has_position(index)) check_expression(checker, index);
     }
+}
+
+bool equation_normalises(const Equation *equation, const EquationNode *node) {
+    bool found = false;
+    if (node->kind == EQUATION_CALL) {
+        const Node *callee = equation->values.items[node->number];
+        const Binding *binding = callee->kind == NODE_NAME ? callee->as.name.binding : NULL;
+        found = !binding || binding->kind != BINDING_BUILTIN ||
+                strcmp(binding->builtin->section, "Elementwise") != 0;
+    }
+    for (size_t i = 0; i < node->count; i++) found |= equation_normalises(equation, node->parts[i]);
+    return found;
 }
 
 void check_equation(Checker *checker, Node *node) {

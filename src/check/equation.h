@@ -29,6 +29,7 @@ typedef struct Position {
         POSITION_SLICE,
         POSITION_STATE, // of the loop's index in a term that is an earlier value of the left side
     } kind;
+    int64_t offset;        // of a program's left side: the first place that this gives a value
     int index;             // INDEX; SLICE: one without a name, the same for both sides
     int value;             // VALUE
     int start, stop, step; // SLICE
@@ -44,8 +45,9 @@ typedef struct EquationTerm {
     Position *positions;
     size_t count;
     IndexSet indexes;
-    size_t rank; // of the tensor: *t has no dimension
-    int lag;     // > 0: not `object`, but what the left side was so many iterations before
+    size_t rank;    // of the tensor: *t has no dimension
+    uint32_t grows; // dimensions that are as long as a program's equations make them: a bit each
+    int lag;        // > 0: not `object`, but what the left side was so many iterations before
     Span span;
 } EquationTerm;
 

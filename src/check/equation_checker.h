@@ -14,6 +14,9 @@ void check_program_equation(Checker *checker, Node *node);
 // Reports factors side by side in what is assigned without being an equation.
 void report_adjacent(Checker *checker, const Node *node);
 
+// Whether a function of the tree may work along an index: one of the program, or a builtin that is
+// not elementwise.
+bool equation_normalises(const Equation *equation, const EquationNode *node);
 // The plan of an equation whose indexes are marked and whose names are resolved.
 Equation *equation_plan(Checker *checker, const Node *node);
 

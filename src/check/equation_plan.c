@@ -261,7 +261,8 @@ static EquationNode *plan_term(Planner *planner, const Node *node) {
     if (equation->term_count > 0)
         memcpy(terms, equation->terms, equation->term_count * sizeof *terms);
     EquationTerm *term = &terms[equation->term_count];
-    *term = (EquationTerm){.span = node->span, .count = node->as.index.count};
+    *term = (EquationTerm){
+        .span = node->span, .count = node->as.index.count, .grows = node->as.index.grows};
     term->positions = plan_positions(planner, node, &term->indexes);
     if (node->as.index.object->kind == NODE_POSITION)
         plan_state(planner, term);
@@ -527,6 +528,24 @@ static bool goes_on(const Node *node, size_t dim) {
     return index && index->kind == NODE_BINARY && index->op == OPERATOR_SUB;
 }
 
+// X[0, i] and X[t+1, i] on the left side in a program give a part of X, which its equations fill
+// together.
+static void plan_part(Planner *planner, Position *position, const Subscript *subscript) {
+    int index, offset;
+    bool number = position->kind == POSITION_VALUE;
+    if (number && subscript->index->kind == NODE_INT)
+        position->offset = subscript->index->as.integer;
+    else if (number)
+        plan_fail(planner, subscript->span, "as in X[0, i] and X[t+1, i]",
+                  "the left side of a program's equation has indexes and numbers");
+    if (position->kind != POSITION_SUM || !read_offset(planner, position, &index, &offset) ||
+        offset < 1)
+        return;
+    *position = (Position){POSITION_INDEX, .index = index, .offset = offset, .span = position->span,
+                           .value = -1,    .start = -1,    .stop = -1,       .step = -1,
+                           .divisor = -1};
+}
+
 static void plan_left(Planner *planner, const Node *target) {
     Equation *equation = planner->equation;
     equation->dotted = equation->loop.index = equation->loop.start = -1;
@@ -537,6 +556,7 @@ static void plan_left(Planner *planner, const Node *target) {
     for (size_t i = 0; i < equation->left_count; i++) {
         const Subscript *subscript = &target->as.index.subscripts[i];
         Position position = plan_position(planner, subscript, &slices);
+        if (equation->program) plan_part(planner, &position, subscript);
         equation->left[i] = position;
         if (equation->left_indexes & position_indexes(&position))
             plan_fail(planner, subscript->span, NULL, "this index stands twice on the left side");
@@ -550,19 +570,6 @@ static void plan_left(Planner *planner, const Node *target) {
                       "this cannot be what functions normalise along");
         equation->dotted = position.index;
     }
-}
-
-// A function that may work along an index: of the program, or a builtin that is not elementwise.
-static bool has_normaliser(const Equation *equation, const EquationNode *node) {
-    bool found = false;
-    if (node->kind == EQUATION_CALL) {
-        const Node *callee = equation->values.items[node->number];
-        const Binding *binding = callee->kind == NODE_NAME ? callee->as.name.binding : NULL;
-        found = !binding || binding->kind != BINDING_BUILTIN ||
-                strcmp(binding->builtin->section, "Elementwise") != 0;
-    }
-    for (size_t i = 0; i < node->count; i++) found |= has_normaliser(equation, node->parts[i]);
-    return found;
 }
 
 Equation *equation_plan(Checker *checker, const Node *node) {
@@ -584,7 +591,7 @@ Equation *equation_plan(Checker *checker, const Node *node) {
         if (missing >> i & 1)
             plan_fail(&planner, equation->names[i].span, NULL,
                       "the right side has no value for each place of this index");
-    if (equation->dotted >= 0 && !has_normaliser(equation, equation->value))
+    if (equation->dotted >= 0 && !equation_normalises(equation, equation->value))
         plan_fail(&planner, node->as.assign.target->span, "as in Y[i, j.] = softmax(X[i, j])",
                   "no function of the right side normalises along the dotted index");
     return planner.failed ? NULL : equation;

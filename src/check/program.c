@@ -176,10 +176,31 @@ static Word function_name(Checker *checker, const ProgramNode *program, int targ
     return word;
 }
 
+// X[0, i] and X[t+1, i] give parts of X along its first dimension.
+static uint32_t parts_given(const Node *target) {
+    uint32_t dims = 0;
+    for (size_t i = 0; target->kind == NODE_INDEX && i < target->as.index.count; i++) {
+        const Subscript *subscript = &target->as.index.subscripts[i];
+        const Node *index = subscript->index;
+        bool sum = index && index->kind == NODE_BINARY && index->op == OPERATOR_ADD;
+        if (index && !subscript->looped && (sum || index->kind == NODE_INT) && i < 32)
+            dims |= 1u << i;
+    }
+    return dims;
+}
+
+static void note_growing(void *context, Node *node) {
+    const Reads *reads = context;
+    if (node->kind != NODE_INDEX || node->as.index.object->kind != NODE_NAME) return;
+    int own = find_name(reads->program, &node->as.index.object->as.name.word);
+    if (own >= 0) node->as.index.grows = reads->program->growing[own];
+}
+
 static void add_equation(Checker *checker, ProgramNode *program, Node *statement) {
     ProgramEquation *equation = &program->equations[program->equation_count++];
     Reads reads = {.checker = checker, .program = program};
     walk_node(&(Walker){.context = &reads, .node = note_parameter}, statement->as.assign.value);
+    walk_node(&(Walker){.context = &reads, .node = note_growing}, statement->as.assign.value);
     *equation = (ProgramEquation){.target = find_name(program, target_word(statement)),
                                   .scalar = statement->as.assign.target->kind == NODE_NAME,
                                   .span = statement->span};
@@ -208,11 +229,12 @@ void check_program_equation(Checker *checker, Node *node) {
     const Node *target = node->as.assign.target;
     for (size_t i = 0; target->kind == NODE_INDEX && i < target->as.index.count; i++) {
         const Node *index = target->as.index.subscripts[i].index;
-        bool place = !index || index->kind == NODE_INT || index->kind == NODE_NONE ||
+        bool place = !index || index->kind == NODE_NONE ||
                      logic_is_place(checker, target->as.index.object, index, i);
         if (!place) continue;
-        report(checker, STATUS_SYNTAX, target->as.index.subscripts[i].span, NULL,
-               "an equation of a program gives a whole tensor: its left side has only indexes");
+        report(checker, STATUS_SYNTAX, target->as.index.subscripts[i].span,
+               &(ReportExtra){.help = "as in X[0, i] and X[t+1, i]"},
+               "the left side of a program's equation has indexes and numbers");
         return;
     }
     node->as.assign.arrow = true;
@@ -237,10 +259,16 @@ void check_program_block(Checker *checker, Node *node) {
     bool rules_only = check_semiring(checker, program);
     check_settings(checker, program);
     program->names = arena_allocate(checker->arena, (statements->count + 1) * sizeof(Word));
+    program->growing = arena_allocate(checker->arena, (statements->count + 1) * sizeof(uint32_t));
+    memset(program->growing, 0, (statements->count + 1) * sizeof(uint32_t));
     program->equations =
         arena_allocate(checker->arena, (statements->count + 1) * sizeof(ProgramEquation));
     for (size_t i = 0; i < statements->count; i++)
-        if (is_equation(statements->items[i])) add_name(checker, program, statements->items[i]);
+        if (is_equation(statements->items[i])) {
+            add_name(checker, program, statements->items[i]);
+            program->growing[find_name(program, target_word(statements->items[i]))] |=
+                parts_given(statements->items[i]->as.assign.target);
+        }
     for (size_t i = 0; i < statements->count; i++) {
         Node *statement = statements->items[i];
         if (is_equation(statement) && rules_only)

@@ -7,6 +7,7 @@
 #include "equation/semiring.h"
 #include "eval/subscripts.h"
 #include "eval/upper.h"
+#include "tensor/compose.h"
 #include "tensor/op.h"
 #include "value/convert.h"
 
@@ -83,6 +84,7 @@ static Status take_object(EquationRun *run, const EquationTerm *term, Value *out
 static bool is_open(const EquationRun *run, const EquationTerm *term, size_t position) {
     if (term->object < 0 || term->positions[position].kind != POSITION_INDEX) return false;
     Value object = run->values[term->object];
+    if (term->grows >> position & 1) return object.kind == VALUE_TENSOR;
     if (!value_is_handle_tensor(object)) return false;
     const HandleTensor *tensor = object.as.handle->type->tensor;
     return tensor->open && tensor->open(object.as.handle, (int)position);
@@ -110,20 +112,6 @@ static void size_open(EquationRun *run, bool *found) {
         }
 }
 
-static Status lengthen(Tensor *tensor, int dim, int64_t size, Tensor **out) {
-    OpAttributes attributes = {.given = ATTRIBUTE_BIT(shape) | ATTRIBUTE_BIT(dtype),
-                               .shape = {.rank = tensor->view.rank},
-                               .dtype = tensor_dtype(tensor)};
-    memcpy(attributes.shape.dims, tensor->view.dims, sizeof attributes.shape.dims);
-    attributes.shape.dims[dim] = size - tensor->view.dims[dim];
-    Tensor *zeros;
-    TRY(op_with(OP_zeros, NULL, 0, &attributes, &zeros));
-    OpInput parts[] = {op_tensor(tensor), op_tensor(zeros)};
-    Status status = named_join(OP_concat, parts, 2, dim, out);
-    tensor_release(zeros);
-    return status;
-}
-
 static Status shorten(Tensor *tensor, int dim, int64_t size, Tensor **out) {
     IndexItem items[RANK_MAX];
     for (int i = 0; i <= dim; i++) items[i] = (IndexItem){.kind = INDEX_SLICE};
@@ -139,8 +127,12 @@ static Status fit_open(EquationRun *run, const EquationTerm *term, Named *named)
         int64_t size = run->sizes.sizes[term->positions[i].index];
         Tensor *tensor = named->value.as.tensor, *fitted;
         if (tensor->view.dims[dim] == size) continue;
-        TRY(tensor->view.dims[dim] < size ? lengthen(tensor, dim, size, &fitted)
-                                          : shorten(tensor, dim, size, &fitted));
+        bool own = term->grows >> i & 1; // of the program
+        double nothing = own ? semiring_zero(run->plan->semiring) : 0.0;
+        TRY(tensor->view.dims[dim] < size
+                ? named_pad(tensor, dim, (int64_t[]){0, size - tensor->view.dims[dim]}, nothing,
+                            &fitted)
+                : shorten(tensor, dim, size, &fitted));
         value_release(named->value);
         named->value = value_tensor(fitted);
     }
@@ -261,6 +253,34 @@ static int result_index(const Equation *plan, const Position *position) {
     return position->kind == POSITION_SUM ? position->parts[0].index : position->index;
 }
 
+// The part of its tensor that an equation of a program gives, with nothing before it.
+static Status finish_part(const EquationRun *run, Value *out) {
+    const Equation *plan = run->plan;
+    SCOPED_TENSOR(part);
+    bool whole = true;
+    for (size_t i = 0; i < plan->left_count; i++)
+        whole &= plan->left[i].kind != POSITION_VALUE && plan->left[i].offset == 0;
+    if (whole) return STATUS_OK;
+    TRY(value_to_tensor(*out, "a part of a tensor", &part));
+    for (size_t i = 0; i < plan->left_count; i++) {
+        Tensor *next;
+        if (plan->left[i].kind == POSITION_VALUE) {
+            OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = (int)i};
+            TRY(op_with(OP_unsqueeze, &part, 1, &attributes, &next));
+            tensor_release(part);
+            part = next;
+        }
+        if (plan->left[i].offset == 0) continue;
+        TRY(named_pad(part, (int)i, (int64_t[]){plan->left[i].offset, 0},
+                      semiring_zero(plan->semiring), &next));
+        tensor_release(part);
+        part = next;
+    }
+    value_release(*out);
+    *out = value_tensor(tensor_retain(part));
+    return STATUS_OK;
+}
+
 // The result in the order of the left side, with the values together that fall on one place.
 static Status finish(EquationRun *run, Named *result, Value *out) {
     const Equation *plan = run->plan;
@@ -278,6 +298,7 @@ static Status finish(EquationRun *run, Named *result, Value *out) {
     }
     if (status == STATUS_OK) status = named_arrange(result, order, count, out);
     named_release(result);
+    if (status == STATUS_OK && plan->program) status = finish_part(run, out);
     if (status != STATUS_OK || plan->semiring != SEMIRING_BOOL) return status;
     *out = semiring_holds(*out);
     return failed(*out) ? error_current()->code : STATUS_OK;

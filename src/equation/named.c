@@ -225,3 +225,23 @@ Status named_select(const Named *named, int index, int64_t place, Named *out) {
         if (i != dim) out->indexes[out->count++] = named->indexes[i];
     return STATUS_OK;
 }
+
+Status named_pad(Tensor *tensor, int dim, const int64_t more[2], double value, Tensor **out) {
+    ASSERT(dim < tensor->view.rank);
+    Tensor *parts[3] = {NULL, tensor, NULL};
+    Status status = STATUS_OK;
+    for (int side = 0; side < 2 && status == STATUS_OK; side++) {
+        OpAttributes attributes = {.given = ATTRIBUTE_BIT(shape) | ATTRIBUTE_BIT(dtype) |
+                                            ATTRIBUTE_BIT(value),
+                                   .shape = tensor_shape(tensor),
+                                   .dtype = tensor_dtype(tensor),
+                                   .value = {.dtype = DTYPE_FLOAT64, .as.f = value}};
+        attributes.shape.dims[dim] = more[side];
+        status = op_with(OP_full, NULL, 0, &attributes, &parts[2 * side]);
+    }
+    OpInput inputs[] = {op_tensor(parts[0]), op_tensor(tensor), op_tensor(parts[2])};
+    if (status == STATUS_OK) status = named_join(OP_concat, inputs, 3, dim, out);
+    tensor_release(parts[0]);
+    tensor_release(parts[2]);
+    return status;
+}

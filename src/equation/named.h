@@ -30,6 +30,9 @@ Shape named_take(Named *named, IndexSet reduced);
 Status named_reduce(Named *named, IndexSet reduced, Projection how) MUST_USE;
 // concat or stack along a dimension.
 Status named_join(OpId op, const OpInput *parts, int count, int dim, Tensor **out) MUST_USE;
+// More places along a dimension, before and after those that are there, all of this value.
+Status named_pad(Tensor *tensor, int dim, const int64_t more[2], double value,
+                 Tensor **out) MUST_USE;
 // `size` neighbours along an index become one, the last ones fewer; replaces the value.
 Status named_group(Named *named, int index, int64_t size, Projection how) MUST_USE;
 // The part at one place of an index, which the result does not have.

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "equation/named.h"
 #include "equation/semiring.h"
 #include "eval/invoke.h"
 #include "tensor/compose.h"
@@ -109,8 +110,34 @@ static bool is_bools(Value value) {
            (value.kind == VALUE_TENSOR && tensor_dtype(value.as.tensor) == DTYPE_BOOL);
 }
 
+// Makes one tensor as long as the other along the dimensions that equations give parts of.
+static Status fit_parts(const ProgramHandle *program, const Made *made, Value *left,
+                        const Value *right) {
+    if (left->kind != VALUE_TENSOR || right->kind != VALUE_TENSOR) return STATUS_OK;
+    int rank = tensor_rank(left->as.tensor);
+    if (rank != tensor_rank(right->as.tensor)) return STATUS_OK;
+    for (int dim = 0; dim < rank; dim++) {
+        int64_t more = right->as.tensor->view.dims[dim] - left->as.tensor->view.dims[dim];
+        if (!(made->growing >> dim & 1) || more <= 0) continue;
+        Tensor *longer;
+        TRY(named_pad(left->as.tensor, dim, (int64_t[]){0, more}, semiring_zero(program->semiring),
+                      &longer));
+        value_release(*left);
+        *left = value_tensor(longer);
+    }
+    return STATUS_OK;
+}
+
 // What two equations with one left side give together; takes both.
-static Value sum_parts(const ProgramHandle *program, Value left, Value right, Span span) {
+static Value sum_parts(const ProgramHandle *program, const Made *made, Value left, Value right,
+                       Span span) {
+    Status status = fit_parts(program, made, &left, &right);
+    if (status == STATUS_OK) status = fit_parts(program, made, &right, &left);
+    if (status != STATUS_OK) {
+        value_release(left);
+        value_release(right);
+        return fail_at(span);
+    }
     Operands operands = {.left = left, .right = right, .span = span};
     bool bools = is_bools(left) && is_bools(right);
     Semiring semiring = program->semiring;
@@ -133,7 +160,7 @@ static Value make_value(const ProgramHandle *program, int name, const Value *val
         if (later) trace_clear(program->interp);
         if (later) continue;
         if (!failed(value) && sum.kind != VALUE_ABSENT)
-            value = sum_parts(program, sum, value, part->span);
+            value = sum_parts(program, &program->names[name], sum, value, part->span);
         else if (failed(value))
             value_release(sum);
         if (failed(value)) return value;

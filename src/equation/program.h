@@ -15,11 +15,12 @@ typedef struct Part {
 
 typedef struct Made {
     const char *name;
-    int component; // names that depend on each other have the same: the least of their numbers
-    bool loops;    // it depends on itself
-    bool scalar;   // its left side has no index
-    bool busy;     // of a component's first name: it is being made
-    Value value;   // ABSENT: not made yet
+    int component;    // names that depend on each other have the same: the least of their numbers
+    bool loops;       // it depends on itself
+    bool scalar;      // its left side has no index
+    uint32_t growing; // dimensions of which its equations give parts, by bits
+    bool busy;        // of a component's first name: it is being made
+    Value value;      // ABSENT: not made yet
 } Made;
 
 typedef struct ProgramHandle {

@@ -24,6 +24,7 @@ typedef struct PartCode {
 typedef struct ProgramCode {
     Code head;
     const char *name, **names;
+    uint32_t *growing; // by name
     Semiring semiring;
     size_t name_count, part_count, setting_count, statement_count;
     PartCode *parts;
@@ -92,7 +93,8 @@ static Status read_settings(Frame *frame, const ProgramCode *code, ProgramHandle
 
 static void fill_program(Frame *frame, const ProgramCode *code, ProgramHandle *program) {
     for (int i = 0; i < program->name_count; i++)
-        program->names[i] = (Made){.name = code->names[i], .value = value_absent()};
+        program->names[i] =
+            (Made){.name = code->names[i], .value = value_absent(), .growing = code->growing[i]};
     for (int i = 0; i < program->part_count; i++) {
         const PartCode *part = &code->parts[i];
         program->names[part->target].scalar = part->scalar;
@@ -154,6 +156,8 @@ static void lower_parts(Lowering *lowering, const ProgramNode *program, ProgramC
     code->names = lower_array(lowering, program->name_count + 1, sizeof *code->names);
     for (size_t i = 0; i < program->name_count; i++)
         code->names[i] = lower_word(lowering, &program->names[i]);
+    code->growing = lower_array(lowering, program->name_count + 1, sizeof *code->growing);
+    memcpy(code->growing, program->growing, program->name_count * sizeof *code->growing);
     code->parts = lower_array(lowering, program->equation_count + 1, sizeof *code->parts);
     for (size_t i = 0; i < program->equation_count; i++)
         code->parts[i] = lower_part(lowering, &program->equations[i]);

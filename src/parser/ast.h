@@ -240,7 +240,8 @@ typedef struct ProgramNode {
     NodeList statements;
     Binding *binding; // filled by check, like all below
     Semiring kind;
-    Word *names; // that its equations give values
+    Word *names;       // that its equations give values
+    uint32_t *growing; // of each name: dimensions of which equations give parts, by bits
     size_t name_count;
     ProgramEquation *equations;
     size_t equation_count;
@@ -386,6 +387,8 @@ struct Node {
             Node *object;
             Subscript *subscripts;
             size_t count;
+            uint32_t grows; // filled by check: of a name of a program, dimensions by bits whose
+                            // length its equations make
         } index;
         // module: the name of the import that the type is from, or NULL, as below
         struct {

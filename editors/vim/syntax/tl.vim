@@ -28,9 +28,9 @@ syntax keyword tlBuiltin grammar graph_attention group_norm gru_cell gt hardswis
 syntax keyword tlBuiltin help here hessian hook huber_loss image_folder index_of index_select
 syntax keyword tlBuiltin inf input insert int_to_tokenids inv is_empty is_training isfinite
 syntax keyword tlBuiltin isinf isnan jacobian join json_schema jvp keys kl_div layer_norm le
-syntax keyword tlBuiltin leaky_relu len linear linspace lion list_dir load load_audio load_facts
-syntax keyword tlBuiltin load_image load_model load_model_f16 load_model_f32 load_onnx load_tokenizer
-syntax keyword tlBuiltin load_weight_cache_f16 load_weight_cache_f32 load_weight_cache_gguf_f16
+syntax keyword tlBuiltin leaky_relu len linear linspace lion list_dir lnorm load load_audio
+syntax keyword tlBuiltin load_facts load_image load_model load_model_f16 load_model_f32 load_onnx
+syntax keyword tlBuiltin load_tokenizer load_weight_cache_f16 load_weight_cache_f32 load_weight_cache_gguf_f16
 syntax keyword tlBuiltin load_weight_cache_gguf_f32 loader local_rank log log10 log1p log2
 syntax keyword tlBuiltin log_sigmoid log_softmax logical_and logical_not logical_or logsumexp
 syntax keyword tlBuiltin lower lstm_cell lt mae_loss map margin_ranking_loss masked_fill masked_select
@@ -48,10 +48,10 @@ syntax keyword tlBuiltin replace replace_regex reset_peak_memory reshape reverse
 syntax keyword tlBuiltin rmsprop rng_state roll rope rotate_score round rsqrt sample save save_audio
 syntax keyword tlBuiltin save_facts save_image save_model scan scatter scatter_add script_path
 syntax keyword tlBuiltin seed send serve set set_lr set_values sgd sgd_step shape shift_left
-syntax keyword tlBuiltin shift_right sigmoid sign silu sin sinh sleep slice slice_last softmax
-syntax keyword tlBuiltin softplus solve sort sorted split spmm sqrt square squeeze stack starts_with
-syntax keyword tlBuiltin states std step stop_gradient string_length string_substring sub sum
-syntax keyword tlBuiltin svd swiglu synchronize take tan tanh tap temperature temperature_sample
+syntax keyword tlBuiltin shift_right sig sigmoid sign silu sin sinh sleep slice slice_last
+syntax keyword tlBuiltin softmax softplus solve sort sorted split spmm sqrt square squeeze
+syntax keyword tlBuiltin stack starts_with states std step stop_gradient string_length string_substring
+syntax keyword tlBuiltin sub sum svd swiglu synchronize take tan tanh tap temperature temperature_sample
 syntax keyword tlBuiltin tensors text_lines text_windows tile time to to_float to_int to_json
 syntax keyword tlBuiltin to_list tokenize top_k top_k_sample top_p top_p_sample topk trace
 syntax keyword tlBuiltin transe_score transpose tril trim triu trunc type typical_p uniform

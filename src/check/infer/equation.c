@@ -40,6 +40,7 @@ static bool read_term(const TermFacts *facts, int t) {
         bool has_dim = position->kind != POSITION_STATE || term->rank == term->count;
         int64_t size = has_dim ? fact->as.tensor.type.shape.dims[at++] : SIZE_UNKNOWN;
         bool whole = position->start < 0 && position->stop < 0 && position->step < 0;
+        if (term->grows >> i & 1) size = SIZE_UNKNOWN;
         if (position->kind != POSITION_SLICE || whole) dims->dims[i] = size;
     }
     return true;
@@ -51,6 +52,7 @@ static const Fact *result_fact(Inference *in, const EquationSizes *sizes) {
     bool plain = plan->left_count > 0;
     for (size_t i = 0; i < plan->left_count; i++) {
         plain &= plan->left[i].kind != POSITION_SUM && plan->left[i].kind != POSITION_STATE;
+        plain &= !plan->program || (plan->left[i].kind == POSITION_INDEX && !plan->left[i].offset);
         if (plan->left[i].kind != POSITION_VALUE && shape.rank < RANK_MAX)
             shape.dims[shape.rank++] = sizes->sizes[plan->left[i].index];
     }
