@@ -188,7 +188,8 @@ static void put_scaling(const Target *target, const json_t *config) {
     const json_t *scaling = scaling_of(config);
     const char *kind = scaling_kind(scaling);
     if (strcmp(kind, "su") == 0) kind = "longrope";
-    if (strcmp(kind, "default") == 0 || strcmp(kind, "llama3") == 0) return;
+    bool plain = strcmp(kind, "default") == 0 || strcmp(kind, "llama3") == 0;
+    if (plain || strcmp(kind, "dynamic") == 0) return; // which changes nothing within the context
     double factor = number_of(scaling, "factor", 1.0);
     put_text(target, "rope.scaling.type", kind);
     put_integer(target, "rope.scaling.original_context_length",

@@ -48,6 +48,10 @@ static Pattern *parse_tuple_pattern(Parser *parser, Pattern *(*part)(Parser *)) 
 Pattern *parse_binding_pattern(Parser *parser) {
     if (parser_is(parser, TOKEN_LEFT_PAREN))
         return parse_tuple_pattern(parser, parse_binding_pattern);
+    if (parser_is(parser, TOKEN_LEFT_BRACKET) || parser_is(parser, TOKEN_LEFT_BRACE))
+        return parser_fail_expected_help(parser, "a name",
+                                         "lists and tuples are taken apart by names in "
+                                         "parentheses: (a, b)");
     return parse_name_pattern(parser);
 }
 
