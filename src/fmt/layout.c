@@ -173,6 +173,7 @@ static void note_brackets(Layout *layout, size_t index) {
     if (piece_closes(piece) && layout->brackets.count > 0) {
         layout->closed_indent = layout->brackets.items[layout->brackets.count - 1].line_indent;
         layout->brackets.count--;
+        layout->line_indent = layout->closed_indent; // what opens behind it belongs to its line
     }
     if (!piece_opens(piece)) return;
     const Piece *next = index + 1 < layout->pieces->count ? piece + 1 : NULL;

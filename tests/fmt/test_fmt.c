@@ -92,6 +92,7 @@ static void test_brackets(void **state) {
 static void test_lines(void **state) {
     (void)state;
     static const Row rows[] = {
+        {"fn f(a,\n     b) {\na\n}\n", "fn f(a,\n     b) {\n    a\n}\n"},
         {"", ""},
         {"\n\n", ""},
         {"\xEF\xBB\xBFx", "x\n"},
