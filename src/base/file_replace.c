@@ -7,10 +7,12 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/aside.h"
 #include "base/memory.h"
+#include "base/runtime.h"
 #include "base/sandbox.h"
 #include "base/text.h"
 
@@ -47,13 +49,19 @@ static void keep_name(const char *target) {
 
 // --- taking turns --------------------------------------------------------------------------------
 // The part has one name, so that what a killed process leaves does not add up. Whoever writes it
-// holds what it will replace, or the folder where there is nothing yet. Where that cannot be held
-// nobody waits.
+// holds what it will replace, or the folder where there is nothing yet. Where that cannot be held,
+// and once the run is interrupted, nobody waits.
+
+static bool is_interrupted(void) {
+    return runtime_current && runtime_interrupts(runtime_current) != 0;
+}
 
 static int hold(const char *path) {
+    const struct timespec pause = {.tv_nsec = 5000000};
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    while (file >= 0 && flock(file, LOCK_EX) != 0)
-        if (errno != EINTR) break;
+    while (file >= 0 && flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK &&
+           !is_interrupted())
+        nanosleep(&pause, NULL);
     return file;
 }
 

@@ -1,6 +1,7 @@
 """kill -9 at any moment leaves every file as it was or as it was to be; so does a full disk.
 
 `python3 tests/cli/test_kill.py --kills N` kills each program N times."""
+import fcntl
 import json
 import os
 import random
@@ -207,6 +208,20 @@ class TwoWriters(unittest.TestCase):
                 for writer in writers:
                     self.assertEqual((writer.communicate()[1], writer.returncode), ("", 0))
                 self.assertEqual(sorted(os.listdir(folder)), ["r.tl", name, "w.tl"])
+
+    def test_who_waits_for_a_turn_can_be_interrupted(self):
+        for number, status in ((signal.SIGINT, 130), (None, 0)):
+            with tempfile.TemporaryDirectory() as folder, open(Path(folder, "s.txt"), "w") as held:
+                fcntl.flock(held, fcntl.LOCK_EX)
+                process = subprocess.Popen([TL, "run", "-e", 'eprint("begun")\nwrite_file("s.txt", "all")'], cwd=folder,
+                                           stderr=subprocess.PIPE)
+                self.assertEqual(process.stderr.readline(), b"begun\n")
+                time.sleep(0.5)
+                self.assertIsNone(process.poll())
+                process.send_signal(number) if number else fcntl.flock(held, fcntl.LOCK_UN)
+                process.communicate(timeout=60)
+                self.assertEqual(process.returncode, status)
+                self.assertEqual(Path(folder, "s.txt").read_text(), "all")
 
 
 class OneDoor(unittest.TestCase):
