@@ -76,8 +76,10 @@ static Status finish(const Network *network, double **row, int64_t *width) {
     return tensor_read_floats(after, *row);
 }
 
-static void append(Vectors *vectors, const double *row, int64_t width) {
-    ASSERT(vectors->count == 0 || vectors->width == width);
+static Status append(Vectors *vectors, const double *row, int64_t width) {
+    if (vectors->count > 0 && vectors->width != width)
+        return fail(STATUS_SHAPE, "the page gives a vector of %lld numbers after one of %lld",
+                    (long long)width, (long long)vectors->width);
     vectors->width = width;
     vectors->numbers = memory_resize(vectors->numbers, (size_t)((vectors->count + 1) * width + 1) *
                                                            sizeof *vectors->numbers);
@@ -85,6 +87,7 @@ static void append(Vectors *vectors, const double *row, int64_t width) {
     double square = 0;
     for (int64_t i = 0; i < width; i++) square += row[i] * row[i];
     for (int64_t i = 0; i < width; i++) out[i] = (float)(square > 0 ? row[i] / sqrt(square) : 0);
+    return STATUS_OK;
 }
 
 static Status add_pooled(Vectors *vectors, Tensor *hidden) {
@@ -95,7 +98,7 @@ static Status add_pooled(Vectors *vectors, Tensor *hidden) {
     if (status == STATUS_OK) pool(rows, count, width, vectors->pooling, row);
     free(rows);
     if (status == STATUS_OK) status = finish(vectors->network, &row, &width);
-    if (status == STATUS_OK) append(vectors, row, width);
+    if (status == STATUS_OK) status = append(vectors, row, width);
     free(row);
     return status;
 }

@@ -253,6 +253,16 @@ class Encoders(unittest.TestCase):
             fn open(m: model) { Own { width: 4 } }
             impl Own { fn forward(self, ids) { ids * self.width } }""")
         self.fails('embed(load_model("a.gguf"), "a")', "error[shape]: the page's forward gives int64[3] for 3 ids")
+        (self.folder / "models/bert.tl").write_text("""
+            struct Own { width: int }
+            fn open(m: model) { Own { width: 3 } }
+            impl Own {
+                fn forward(self, ids) {
+                    self.width += 1
+                    ones([len(ids), self.width])
+                }
+            }""")
+        self.fails('embed(load_model("a.gguf"), list("a", "a"))', "error[shape]: the page gives a vector of 5 numbers after one of 4")
 
     def test_texts_alone_and_together(self):
         for number, kind in enumerate(NETS):
