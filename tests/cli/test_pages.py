@@ -146,6 +146,14 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.refused(falcon), "error[value]: <model a.gguf, 36 tensors> has scores that grow with positions, "
                          "which are not supported")
 
+    def test_more_layers_than_the_file_has(self):
+        """The count of layers is a claim; a layer without experts looks for those of others in the file."""
+        net = Mixtral(5, {"block_count": 2 ** 32 - 1})
+        for name in ("gate_inp", "gate_exps", "up_exps", "down_exps"):
+            del net.weights[f"blk.0.ffn_{name}.weight"]
+        Net.add_feed_forward(net, "blk.0.")
+        self.assertEqual(self.refused(net), 'error[name]: a.gguf has no tensor called "blk.2.attn_norm.weight"')
+
     def test_phi3(self):
         """A text beyond the short context is computed as if it had been long from its beginning."""
         net = Phi3(9)
