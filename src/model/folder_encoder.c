@@ -42,7 +42,7 @@ static Status refuse(const char *folder, const json_t *config) {
 int64_t folder_positions_cut(const FolderFamily *family, const json_t *config) {
     const json_t *padding = json_object_get(config, "pad_token_id");
     int64_t last = json_is_integer(padding) ? json_integer_value(padding) : 1;
-    return family->positions_cut ? last + 1 : 0;
+    return family->positions_cut && last >= 0 && last < INT32_MAX ? last + 1 : 0;
 }
 
 // No more positions than there are, or than were trained.

@@ -39,6 +39,7 @@ static Status read_numbers(const Reading *reading, StoredTensor *stored,
 }
 
 static void cut_rows(SafetensorsEntry *entry, int64_t count) {
+    ASSERT(count >= 0);
     if (count == 0 || entry->shape.rank == 0 || entry->shape.dims[0] < count) return;
     entry->begin += (entry->end - entry->begin) / (size_t)entry->shape.dims[0] * (size_t)count;
     entry->shape.dims[0] -= count;

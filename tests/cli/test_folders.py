@@ -297,6 +297,12 @@ class Folders(unittest.TestCase):
         (place / "model.safetensors").write_bytes(safetensors({"model.layers.0.mlp.experts.gate_up_proj_blocks": [1.0]}))
         self.assertEqual(self.refused('load_model("folder").forward([1])'), [
             "error[value]: <model folder, 1 tensor> has experts in MXFP4, which are supported in GGUF files alone"])
+        self.assertEqual(self.refused('import "std/decoder.tl"\nslopes(1000000000000, 8.0)'),
+                         ["error[value]: a model of 1000000000000 heads; at most 65536 are supported"])
+        for padding in (-2 ** 63, 2 ** 63 - 1, 10 ** 6): # rows of positions that cannot be left out
+            (place / "config.json").write_text('{"model_type": "roberta", "num_attention_heads": 1, "pad_token_id": %d}' % padding)
+            (place / "model.safetensors").write_bytes(safetensors({"roberta.embeddings.position_embeddings.weight": [[1.0] * 4] * 3}))
+            self.assertEqual(outcome('print(load_model("folder").position_embd.weight.shape)', self.folder).out, "[3, 4]\n")
         (place / "config.json").write_text('{"model_type": "odd"}')
         message, more = self.refused('load_model("folder").forward([1])')
         self.assertTrue(message.startswith('error[value]: folder has the architecture "odd"; known are '), message)
