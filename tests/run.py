@@ -188,7 +188,7 @@ def run_cases(tl, patterns, device):
     sys.path.insert(0, str(ROOT / "tests" / "cli"))
     os.environ.update(environment_of(device), TL=str(tl), TL_FIXTURES=str(FIXTURES))
     paths = [path for path in sorted((ROOT / "tests" / "cli").glob("test_*.py")) if is_wanted(path.name, patterns)]
-    with concurrent.futures.ProcessPoolExecutor(max_workers=os.cpu_count()) as pool:
+    with concurrent.futures.ProcessPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         return list(pool.map(timed, [run_case_file] * len(paths), paths, [device] * len(paths)))
 
 
@@ -206,7 +206,7 @@ def run_pass(tl, device, kinds, patterns):
     if "scripts" in kinds:
         scripts = sorted((ROOT / "tests" / "lang").glob("*.tl")) + sorted((ROOT / "examples").glob("*.tl"))
         jobs += [(run_script, tl, p, device) for p in scripts if is_wanted(str(p), patterns)]
-    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+    with concurrent.futures.ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         outcomes = list(pool.map(lambda job: timed(*job), jobs))
     return outcomes + (run_cases(tl, patterns, device) if "cases" in kinds else [])
 

@@ -250,7 +250,7 @@ def cases_of(path):
 
 
 def run_all(cases):
-    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+    with concurrent.futures.ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         return list(zip(cases, pool.map(Case.run, cases)))
 
 
