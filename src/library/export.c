@@ -175,7 +175,8 @@ static Status put_origin(GgufWriter *writer, const GgufExport *export) {
     for (size_t i = 0; i < count; i++) {
         const MetaPair *pair = &export->origin->items[i];
         bool replaced = export->tokenizer.kind != VALUE_ABSENT &&
-                        strncmp(pair->key, vocabulary, sizeof vocabulary - 1) == 0;
+                        strncmp(pair->key, vocabulary, sizeof vocabulary - 1) == 0 &&
+                        strcmp(pair->key, TOKEN_TYPE_COUNT_KEY) != 0;
         replaced |= strncmp(pair->key, "split.", 6) == 0; // all is in one file now
         if (!replaced && !gguf_writer_has(writer, pair->key)) TRY(gguf_writer_copy(writer, pair));
     }
@@ -212,12 +213,23 @@ static Status check_stored(DType wanted) {
                 dtype_name(wanted));
 }
 
-static Status call_types(const GgufExport *export, const NamedTensor *named, DType *out) {
+// What becomes one tensor of the file: one of those that are saved, or experts and norms of heads
+// that a folder has one by one and GGUF's readers want together.
+typedef struct Stack {
+    Text name; // free it
+    Tensor **parts;
+    size_t count;
+    Shape shape; // of all
+    bool stacked;
+} Stack;
+
+static Status call_types(const GgufExport *export, const Stack *stack, DType *out) {
     Value shape = value_list(4);
-    for (int d = 0; d < tensor_rank(named->tensor); d++)
-        list_push(shape.as.list, value_int(named->tensor->view.dims[d]));
-    Value arguments[] = {value_cstring(named->name), shape};
+    for (int d = 0; d < stack->shape.rank; d++)
+        list_push(shape.as.list, value_int(stack->shape.dims[d]));
+    Value arguments[] = {value_string(text_get(&stack->name), stack->name.length), shape};
     Value result = interp_call(export->interp, export->types, arguments, 2);
+    value_release(arguments[0]);
     value_release(shape);
     if (result.kind == VALUE_FAIL)
         return error_current()->code == STATUS_OK ? STATUS_INTERRUPT : error_current()->code;
@@ -226,20 +238,117 @@ static Status call_types(const GgufExport *export, const NamedTensor *named, DTy
     return status == STATUS_OK ? check_stored(*out) : status;
 }
 
-// Matrices become `dtype`; vectors and the routers of experts, which are few numbers and matter
-// much, float32.
-static Status stored_dtype(const GgufExport *export, const NamedTensor *named, DType *out) {
-    DType own = *out = tensor_dtype(named->tensor);
-    bool chosen = export->types.kind != VALUE_ABSENT;
-    if (!chosen && export->dtype.kind == VALUE_ABSENT) return STATUS_OK;
+// Few numbers that matter much, and what the readers of GGUF files take as float32 alone.
+static bool stays_wide(const Stack *stack) {
+    static const char *const words[] = {".ffn_gate_inp", "_norm.", ".shortconv.conv."};
+    if (tensor_rank(stack->parts[0]) < 2) return true;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strstr(text_get(&stack->name), words[i])) return true;
+    return false;
+}
+
+// Matrices become `dtype`; what stays wide float32, also where a model is saved as it is.
+static Status stored_dtype(const GgufExport *export, const Stack *stack, bool model, DType *out) {
+    DType own = *out = tensor_dtype(stack->parts[0]);
+    bool chosen = export->types.kind != VALUE_ABSENT, given = export->dtype.kind != VALUE_ABSENT;
     if (!dtype_is_float(own) && !dtype_is_quant(own)) return STATUS_OK;
-    if (tensor_rank(named->tensor) < 2 || strstr(named->name, ".ffn_gate_inp.")) {
+    if ((chosen || given || model) && stays_wide(stack)) {
         *out = DTYPE_FLOAT32;
         return STATUS_OK;
     }
-    if (chosen) return call_types(export, named, out);
-    *out = (DType) export->dtype.as.integer;
+    if (chosen) return call_types(export, stack, out);
+    if (given) *out = (DType) export->dtype.as.integer;
     return STATUS_OK;
+}
+
+// Where the number begins in a name like blk.3.ffn_up.7.weight; NULL: no such name.
+static const char *number_in(const char *name) {
+    static const char *const words[] = {".ffn_gate.", ".ffn_up.", ".ffn_down.", ".attn_q_norm.",
+                                        ".attn_k_norm."};
+    if (strncmp(name, "blk.", 4) != 0) return NULL;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const char *at = strstr(name, words[i]), *number = at ? at + strlen(words[i]) : NULL;
+        size_t digits = number ? strspn(number, "0123456789") : 0;
+        if (digits > 0 && number[digits] == '.') return number;
+    }
+    return NULL;
+}
+
+// The place of the tensor of that name, most likely after the one at `start`; `count`: there is
+// none.
+static size_t find_from(const NamedTensors *tensors, size_t start, const char *name) {
+    for (size_t i = 0; i < tensors->count; i++) {
+        size_t at = (start + i) % tensors->count;
+        if (strcmp(tensors->items[at].name, name) == 0) return at;
+    }
+    return tensors->count;
+}
+
+static void take_one(const NamedTensors *tensors, size_t at, Stack *out) {
+    text_clear(&out->name);
+    text_append_string(&out->name, tensors->items[at].name);
+    out->parts[0] = tensors->items[at].tensor;
+    out->count = 1;
+    out->stacked = false;
+    out->shape = tensor_shape(out->parts[0]);
+}
+
+// All that belong together with the one at `first`, in the order of their numbers.
+static void gather(const NamedTensors *tensors, size_t first, const char *number, bool *taken,
+                   Stack *out) {
+    const char *name = tensors->items[first].name;
+    size_t digits = strspn(number, "0123456789"), at = first;
+    Text each = {0};
+    for (out->count = 0;; out->count++) {
+        text_clear(&each);
+        text_format(&each, "%.*s%zu%s", (int)(number - name), name, out->count, number + digits);
+        at = find_from(tensors, at, text_get(&each));
+        if (at == tensors->count) break;
+        out->parts[out->count] = tensors->items[at].tensor;
+        taken[at] = true;
+    }
+    text_free(&each);
+    if (out->count == 0) return;
+    text_clear(&out->name);
+    text_format(&out->name, "%.*s%s%s", (int)(number - name - 1), name,
+                strstr(name, "_norm.") ? "" : "_exps", number + digits);
+    out->stacked = true;
+    Shape shape = tensor_shape(out->parts[0]);
+    out->shape = (Shape){.rank = shape.rank + 1, .dims = {(int64_t)out->count}};
+    memcpy(out->shape.dims + 1, shape.dims, (size_t)shape.rank * sizeof *shape.dims);
+}
+
+// The tensor at `first`, with those that belong to it.
+static void choose(const NamedTensors *tensors, size_t first, bool *taken, Stack *out) {
+    const char *number = number_in(tensors->items[first].name);
+    out->count = 0;
+    if (number) gather(tensors, first, number, taken, out);
+    if (out->count == 0) take_one(tensors, first, out); // one number without a 0 before it
+}
+
+static Status add_stack(GgufWriter *writer, const GgufExport *export, Stack *stack) {
+    DType stored;
+    bool model = gguf_writer_has(writer, "general.architecture");
+    TRY(stored_dtype(export, stack, model, &stored));
+    const char *name = text_get(&stack->name);
+    if (!stack->stacked) return gguf_writer_add(writer, name, stack->parts[0], stored);
+    return gguf_writer_add_stack(writer, name, stack->parts, stack->count, stored);
+}
+
+static Status add_tensors(GgufWriter *writer, const GgufExport *export) {
+    const NamedTensors *tensors = export->tensors;
+    Stack stack = {.parts = memory_allocate((tensors->count + 1) * sizeof *stack.parts)};
+    bool *taken = memory_allocate_zeroed(tensors->count + 1, sizeof *taken);
+    Status status = STATUS_OK;
+    for (size_t i = 0; i < tensors->count && status == STATUS_OK; i++) {
+        if (taken[i]) continue;
+        choose(tensors, i, taken, &stack);
+        status = add_stack(writer, export, &stack);
+    }
+    text_free(&stack.name);
+    free(stack.parts);
+    free(taken);
+    return status;
 }
 
 static const Tokenizer *tokenizer_of(Value value) {
@@ -257,12 +366,7 @@ static Status fill(GgufWriter *writer, const GgufExport *export) {
         TRY(gguf_writer_put_string(writer, export->tensors->texts.items[i].key,
                                    export->tensors->texts.items[i].text));
     TRY(put_origin(writer, export));
-    for (size_t i = 0; i < export->tensors->count; i++) {
-        const NamedTensor *named = &export->tensors->items[i];
-        DType stored;
-        TRY(stored_dtype(export, named, &stored));
-        TRY(gguf_writer_add(writer, named->name, named->tensor, stored));
-    }
+    TRY(add_tensors(writer, export));
     return gguf_writer_save(writer, export->path);
 }
 

@@ -39,7 +39,7 @@ static const FolderFamily families[] = {
     {.model_type = "granite", .architecture = "granite", .pairs = true},
     {.model_type = "granitemoe", .architecture = "granitemoe", .pairs = true},
     {.model_type = "granitemoeshared", .architecture = "granitemoe", .pairs = true},
-    {.model_type = "olmo", .architecture = "olmo", .pairs = true},
+    {.model_type = "olmo", .architecture = "olmo", .pairs = true, .centred = true},
     {.model_type = "olmo2", .architecture = "olmo2", .norms_after = true},
     {.model_type = "olmo3", .architecture = "olmo2", .norms_after = true},
     {.model_type = "olmoe", .architecture = "olmoe"},
@@ -74,7 +74,7 @@ static const FolderFamily families[] = {
     {.model_type = "hunyuan_v1_moe", .architecture = "hunyuan-moe"},
     {.model_type = "ministral3", .architecture = "mistral3", .pairs = true},
     {.model_type = "bloom", .architecture = "bloom", .grouped = true, .activation = "gelu"},
-    {.model_type = "mpt", .architecture = "mpt", .activation = "gelu"},
+    {.model_type = "mpt", .architecture = "mpt", .centred = true, .activation = "gelu"},
     {.model_type = "lfm2", .architecture = "lfm2"},
     {.model_type = "phimoe", .architecture = "phimoe"},
     {.model_type = "seed_oss", .architecture = "seed_oss", .norms_after = true},
@@ -153,7 +153,7 @@ Status folder_json(const char *folder, const char *name, bool required, json_t *
 
 typedef struct Naming {
     const FolderFamily *family;
-    int64_t heads, heads_kv, groups, positions_cut;
+    int64_t layers, heads, heads_kv, groups, positions_cut;
 } Naming;
 
 static bool ends_with(const char *text, const char *end) {
@@ -161,17 +161,17 @@ static bool ends_with(const char *text, const char *end) {
     return length >= size && strcmp(text + length - size, end) == 0;
 }
 
-// Of experts whose gates and what these gate are alternating columns two tensors are made: what
-// follows "ffn_gate_up", or NULL.
-static const char *after_alternating(const FolderFamily *family, const char *name) {
-    const char *at = family->alternating ? strstr(name, ".ffn_gate_up_exps.") : NULL;
+// Of experts whose gates and what these gate are one tensor two are made: what follows "gate_up",
+// or NULL.
+static const char *after_joined(const char *name) {
+    const char *at = strstr(name, ".ffn_gate_up_");
     return at ? at + strlen(".ffn_gate_up") : NULL;
 }
 
 static void name_half(const FolderFamily *family, const char *name, const char *half, Text *out) {
     Text whole = {0};
     folder_name(family, name, &whole);
-    const char *rest = after_alternating(family, text_get(&whole));
+    const char *rest = after_joined(text_get(&whole));
     size_t kept = rest ? (size_t)(rest - text_get(&whole)) - strlen("gate_up") : whole.length;
     text_append(out, text_get(&whole), kept);
     if (rest) text_format(out, "%s%s", half, rest);
@@ -185,18 +185,39 @@ static void name_of(void *context, const char *name, Text *out) {
 static bool twin_of(void *context, const char *name, Text *out) {
     const FolderFamily *family = ((const Naming *)context)->family;
     folder_name(family, name, out);
-    bool alternates = after_alternating(family, text_get(out)) != NULL;
+    bool joined = after_joined(text_get(out)) != NULL;
     text_clear(out);
-    if (alternates) name_half(family, name, "up", out);
-    return alternates;
+    if (joined) name_half(family, name, "up", out);
+    return joined;
+}
+
+// The half that a tensor is of a joined one.
+static void take_part(const FolderFamily *family, const char *source, const char *name,
+                      TensorChange *change) {
+    Text whole = {0};
+    folder_name(family, source, &whole);
+    if (after_joined(text_get(&whole))) change->part = strstr(name, ".ffn_gate_") ? 1 : 2;
+    text_free(&whole);
+    change->part_dim = family->alternating || !ends_with(name, ".weight") ? 1 : 2;
+    change->alternate = family->alternating;
+}
+
+// Masks, parts for pictures, layers that guess ahead.
+static bool is_unused(const Naming *naming, const char *source, const char *name) {
+    if (naming->family->foreign) return false;
+    if (strncmp(name, "blk.", 4) != 0) return strcmp(source, name) == 0;
+    return naming->layers > 0 && strtoll(name + 4, NULL, 10) >= naming->layers;
 }
 
 // What GGUF files have otherwise.
-static TensorChange change_of(void *context, const char *name) {
+static TensorChange change_of(void *context, const char *source, const char *name) {
     const Naming *naming = context;
     const FolderFamily *family = naming->family;
     ASSERT(family != NULL);
     TensorChange change = {0};
+    take_part(family, source, name, &change);
+    change.unused = is_unused(naming, source, name);
+    change.squeeze = strstr(name, ".shortconv.conv.") != NULL;
     if (family->pairs && (strstr(name, ".attn_q.") || strstr(name, ".attn_k.")))
         change.heads = strstr(name, ".attn_q.") ? naming->heads : naming->heads_kv;
     if (strstr(name, ".attn_qkv.") && naming->groups > 0)
@@ -204,10 +225,8 @@ static TensorChange change_of(void *context, const char *name) {
     change.plus_one = family->norms_from_one && ends_with(name, "norm.weight");
     change.transpose = family->transposed && strncmp(name, "blk.", 4) == 0 &&
                        ends_with(name, ".weight") && !strstr(name, "_norm.");
-    if (family->alternating && strstr(name, "_exps.")) {
-        change.columns = strstr(name, ".ffn_gate_") ? 1 : strstr(name, ".ffn_up_") ? 2 : 0;
+    if (family->alternating && strstr(name, "_exps."))
         change.transpose = ends_with(name, ".weight");
-    }
     if (strcmp(name, "position_embd.weight") == 0) change.cut = naming->positions_cut;
     return change;
 }
@@ -247,12 +266,14 @@ static Status read_family(const char *folder, const json_t *config, const Folder
     const json_t *heads_kv = json_object_get(config, "num_key_value_heads");
     Naming naming = {
         .family = family,
+        .layers = folder_layers(config),
         .heads = json_integer_value(heads),
         .heads_kv = json_integer_value(heads_kv ? heads_kv : heads),
         .groups = folder_groups(config, family),
         .positions_cut = folder_positions_cut(family, config),
     };
     TRY(read_tensors(folder, &naming, reader));
+    folder_put_widths(folder, family, reader);
     TRY(folder_add_modules(folder, family, reader));
     return folder_add_factors(folder, config, reader);
 }
@@ -260,7 +281,8 @@ static Status read_family(const char *folder, const json_t *config, const Folder
 static Status read_config(const char *folder, const json_t *config, Reader *reader) {
     const char *type = json_string_value(json_object_get(config, "model_type"));
     if (!type) return fail(STATUS_FORMAT, "%s/config.json does not say the model_type", folder);
-    FolderFamily plain = {.model_type = type, .architecture = type, .activation = ""};
+    FolderFamily plain = {
+        .model_type = type, .architecture = type, .foreign = true, .activation = ""};
     const FolderFamily *family = folder_family(type, config);
     if (!family) family = &plain; // a page of the user may know it
     if (!family->encodes) return read_family(folder, config, family, reader);

@@ -19,10 +19,11 @@ typedef struct FolderFamily {
     bool transposed;          // matrices are [inputs, outputs]
     bool encodes;             // an encoder; of a type that may be one, where config.json says so
     bool positions_cut;       // the rows of positions up to the padding's are for no token
-    bool centred;             // norm_eps is of centred norms
+    bool centred;             // all norms are, and norm_eps is theirs
     bool grouped;             // joined rows lie by heads of keys: their queries, the key, the value
     bool alternating;         // experts' gates alternate with what they gate, [inputs, outputs]
     bool by_sigmoid;          // experts are scored by it
+    bool foreign;             // of no row: a page of the user may know it
     const char *activation;   // what config.json may name begins so; NULL: silu
 } FolderFamily;
 
@@ -39,8 +40,11 @@ Status folder_json(const char *folder, const char *name, bool required, json_t *
 // The metadata that config.json and its neighbours say, as GGUF files have it.
 Status folder_metadata(const char *folder, const json_t *config, const FolderFamily *family,
                        Metadata *out) MUST_USE;
+// What config.json does not say: how wide feed-forward parts are.
+void folder_put_widths(const char *folder, const FolderFamily *family, Reader *reader);
 // How many heads there are, by whichever word says it; NULL: none does.
 const json_t *folder_heads(const json_t *config);
+int64_t folder_layers(const json_t *config);
 // How many heads of keys its joined rows have; 0: they are not grouped.
 int64_t folder_groups(const json_t *config, const FolderFamily *family);
 // Tensors that GGUF files have and folders describe in config.json: divisors of angles.

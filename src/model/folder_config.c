@@ -26,6 +26,8 @@ static const ConfigRow rows[] = {
     {"max_seq_len", "context_length", CONFIG_INTEGER},
     {"alibi_bias_max", "attention.max_alibi_bias", CONFIG_NUMBER},
     {"llama_4_scaling_beta", "attention.temperature_scale", CONFIG_NUMBER},
+    {"ffn_hidden_size", "feed_forward_length", CONFIG_INTEGER},
+    {"n_inner", "feed_forward_length", CONFIG_INTEGER},
     {"intermediate_size", "feed_forward_length", CONFIG_INTEGER},
     {"moe_intermediate_size", "expert_feed_forward_length", CONFIG_INTEGER},
     {"num_attention_heads", "attention.head_count", CONFIG_INTEGER},
@@ -34,6 +36,7 @@ static const ConfigRow rows[] = {
     {"num_kv_heads", "attention.head_count_kv", CONFIG_INTEGER},
     {"head_dim", "attention.key_length", CONFIG_INTEGER},
     {"v_head_dim", "attention.value_length", CONFIG_INTEGER},
+    {"head_dim", "attention.value_length", CONFIG_INTEGER},
     {"q_lora_rank", "attention.q_lora_rank", CONFIG_INTEGER},
     {"kv_lora_rank", "attention.kv_lora_rank", CONFIG_INTEGER},
     {"rotary_dim", "rope.dimension_count", CONFIG_INTEGER},
@@ -46,6 +49,12 @@ static const ConfigRow rows[] = {
     {"moe_num_experts", "expert_count", CONFIG_INTEGER},
     {"num_experts_per_tok", "expert_used_count", CONFIG_INTEGER},
     {"moe_k", "expert_used_count", CONFIG_INTEGER},
+    {"n_shared_experts", "expert_shared_count", CONFIG_INTEGER},
+    {"moe_num_shared_experts", "expert_shared_count", CONFIG_INTEGER},
+    {"first_k_dense_replace", "leading_dense_block_count", CONFIG_INTEGER},
+    {"moe_layer_start_index", "leading_dense_block_count", CONFIG_INTEGER},
+    {"moe_layer_interval", "interleave_moe_layer_step", CONFIG_INTEGER},
+    {"conv_L_cache", "shortconv.l_cache", CONFIG_INTEGER},
     {"n_group", "expert_group_count", CONFIG_INTEGER},
     {"topk_group", "expert_group_used_count", CONFIG_INTEGER},
     {"routed_scaling_factor", "expert_weights_scale", CONFIG_NUMBER},
@@ -167,15 +176,17 @@ static double original_context(const json_t *config, const json_t *scaling) {
 }
 
 static void put_yarn(const Target *target, const json_t *scaling, double factor) {
-    double own = 1.0 + 0.1 * log(factor); // what the page multiplies by itself
     double all = number_of(scaling, "mscale_all_dim", 0), some = number_of(scaling, "mscale", 0);
-    double given =
-        all > 0 && some > 0 ? (1 + 0.1 * some * log(factor)) / (1 + 0.1 * all * log(factor)) : own;
-    put_number(target, "rope.scaling.attn_factor",
-               number_of(scaling, "attention_factor", given) / own);
+    double grown = 1 + 0.1 * log(factor), of_all = 1 + 0.1 * all * log(factor);
+    double given = all > 0 && some > 0 ? (1 + 0.1 * some * log(factor)) / of_all : grown;
+    bool latent = strcmp(target->architecture, "deepseek2") == 0;
+    bool divided = all > 0 && (latent || strcmp(target->architecture, "mistral3") == 0);
+    double own = !divided ? grown : latent ? 1 : grown / of_all; // what readers multiply by
+    double more = number_of(scaling, "attention_factor", given) / own;
+    if (fabs(more - 1) > 1e-6) put_number(target, "rope.scaling.attn_factor", more);
+    if (divided) put_number(target, "rope.scaling.yarn_log_multiplier", latent ? 0.1 * all : all);
     put_number(target, "rope.scaling.yarn_beta_fast", number_of(scaling, "beta_fast", 32));
     put_number(target, "rope.scaling.yarn_beta_slow", number_of(scaling, "beta_slow", 1));
-    if (all > 0) put_number(target, "rope.scaling.yarn_log_multiplier", 0.1 * all);
 }
 
 static void put_longrope(const Target *target, const json_t *config, const json_t *scaling) {
@@ -276,6 +287,14 @@ const json_t *folder_heads(const json_t *config) {
     return heads ? heads : json_object_get(config, "n_heads");
 }
 
+int64_t folder_layers(const json_t *config) {
+    static const char *const words[] = {"num_hidden_layers", "n_layer", "n_layers"};
+    int64_t layers = 0;
+    for (int i = 0; i < 3 && layers == 0; i++)
+        layers = json_integer_value(json_object_get(config, words[i]));
+    return layers;
+}
+
 // The heads of keys by which joined rows lie.
 int64_t folder_groups(const json_t *config, const FolderFamily *family) {
     if (!family->grouped) return 0;
@@ -309,6 +328,27 @@ static void put_scale(const Target *target, const json_t *config) {
 
 static bool is_one_of(const char *name, const char *one, const char *other) {
     return name && (strcmp(name, one) == 0 || strcmp(name, other) == 0);
+}
+
+// Layers that convolve in place of attention have no heads of keys.
+static void put_layers_without_keys(const Target *target, const json_t *config) {
+    const json_t *types = json_object_get(config, "layer_types");
+    uint32_t heads[LAYERS_MAX];
+    size_t count = json_array_size(types), without = 0;
+    ASSERT(target->metadata != NULL);
+    for (size_t i = 0; i < count && i < LAYERS_MAX; i++) {
+        const char *type = json_string_value(json_array_get(types, i));
+        bool none = type && strcmp(type, "conv") == 0;
+        heads[i] = none ? 0 : (uint32_t)number_of(config, "num_key_value_heads", 0);
+        without += none;
+    }
+    if (without == 0 || count > LAYERS_MAX) return;
+    MetaValue list = {.type = META_ARRAY,
+                      .as.array = {.type = META_UINT32,
+                                   .count = count,
+                                   .length = count * sizeof *heads,
+                                   .bytes = (const uint8_t *)heads}};
+    put(target, "attention.head_count_kv", &list);
 }
 
 // Which layers see a window only: a boolean each.
@@ -394,6 +434,33 @@ static Status put_template(Metadata *metadata, const char *folder) {
     return STATUS_OK;
 }
 
+// --- what the tensors say
+
+// The last size of the first tensor whose name ends so; 0: there is none.
+static int64_t columns_of(const Reader *reader, const char *end) {
+    for (size_t i = 0; i < reader->tensors.count; i++) {
+        const StoredTensor *tensor = &reader->tensors.items[i];
+        size_t length = strlen(tensor->name), size = strlen(end);
+        if (length < size || strcmp(tensor->name + length - size, end) != 0) continue;
+        return tensor->shape.rank > 0 ? tensor->shape.dims[tensor->shape.rank - 1] : 0;
+    }
+    return 0;
+}
+
+void folder_put_widths(const char *folder, const FolderFamily *family, Reader *reader) {
+    static const char *const widths[][2] = {
+        {".ffn_down.weight", "feed_forward_length"},
+        {".ffn_down_exps.weight", "expert_feed_forward_length"},
+        {".ffn_down.0.weight", "expert_feed_forward_length"},
+        {".ffn_down_shexp.weight", "expert_shared_feed_forward_length"},
+    };
+    Target target = {&reader->metadata, folder, family->architecture};
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+        int64_t columns = columns_of(reader, widths[i][0]);
+        if (columns > 0) put_integer(&target, widths[i][1], columns);
+    }
+}
+
 // --- all of it
 
 Status folder_metadata(const char *folder, const json_t *config, const FolderFamily *family,
@@ -403,6 +470,7 @@ Status folder_metadata(const char *folder, const json_t *config, const FolderFam
     if (family->by_sigmoid) put_integer(&target, "expert_gating_func", 2);
     put_heads_and_experts(&target, config);
     put_scale(&target, config);
+    put_layers_without_keys(&target, config);
     if (!family->encodes) // whose pages know several
         TRY(check_activation(folder, config, family->activation ? family->activation : "silu"));
     const ConfigRow eps = {"norm_eps",
@@ -412,6 +480,7 @@ Status folder_metadata(const char *folder, const json_t *config, const FolderFam
     TRY(put_row(&target, config, &eps));
     TRY(put_rows(&target, config));
     TRY(put_rows(&target, json_object_get(config, "attn_config")));
+    if (family->centred) put_number(&target, "attention.layer_norm_epsilon", 1e-5);
     if (json_is_true(json_object_get(config, "alibi")))
         put_number(&target, "attention.max_alibi_bias", 8);
     TRY(put_pattern(&target, config));

@@ -102,6 +102,11 @@ void folder_put_encoder(const json_t *config, const FolderFamily *family, Metada
     if (activation && strcmp(activation, "swiglu") == 0) activation = "silu";
     if (activation) put_text(&target, "hidden_activation", activation);
     put(&target, "attention.causal", &(MetaValue){.type = META_BOOL, .as.integer = 0});
+    const json_t *kinds = json_object_get(config, "type_vocab_size");
+    metadata_put(
+        metadata, TOKEN_TYPE_COUNT_KEY,
+        &(MetaValue){.type = META_UINT32,
+                     .as.integer = json_is_integer(kinds) ? json_integer_value(kinds) : 1});
     const json_t *every = json_object_get(config, "global_attn_every_n_layers");
     if (json_is_integer(every))
         put(&target, "attention.sliding_window_pattern",
@@ -158,8 +163,9 @@ static void name_dense(void *context, const char *name, Text *out) {
     text_format(out, "dense_%d.%s", modules->dense + 1, end);
 }
 
-static TensorChange change_none(void *context, const char *name) {
+static TensorChange change_none(void *context, const char *source, const char *name) {
     (void)context;
+    (void)source;
     (void)name;
     return (TensorChange){0};
 }

@@ -108,7 +108,7 @@ static const NameRow of_layer[] = {
     {"block_sparse_moe.router.layer", "ffn_gate_inp"},
     {"block_sparse_moe.input_linear", "ffn_gate_up_exps"},
     {"block_sparse_moe.output_linear", "ffn_down_exps"},
-    {"shared_mlp.input_linear", "ffn_up_shexp"},
+    {"shared_mlp.input_linear", "ffn_gate_up_shexp"},
     {"shared_mlp.output_linear", "ffn_down_shexp"},
     {"mlp.gate", "ffn_gate_inp"},
     {"mlp.gate.wg", "ffn_gate_inp"},

@@ -21,7 +21,9 @@ typedef struct KeyEntry {
 
 typedef struct TensorEntry {
     char *name;
-    Tensor *tensor; // counted
+    Tensor **parts; // counted, of one shape: they follow each other
+    size_t count;
+    Shape shape; // of all
     DType stored;
     int type; // GGUF's number of `stored`
     UT_hash_handle hh;
@@ -50,7 +52,8 @@ void gguf_writer_free(GgufWriter *writer) {
     TensorEntry *entry, *next_entry;
     HASH_ITER(hh, writer->tensors, entry, next_entry) {
         HASH_DEL(writer->tensors, entry);
-        tensor_release(entry->tensor);
+        for (size_t i = 0; i < entry->count; i++) tensor_release(entry->parts[i]);
+        free(entry->parts);
         free(entry->name);
         free(entry);
     }
@@ -199,34 +202,60 @@ Status gguf_writer_copy(GgufWriter *writer, const MetaPair *pair) {
 
 // --- tensors
 
-static Status check_shape(const char *name, const Tensor *tensor, DType stored) {
-    int rank = tensor_rank(tensor), block = dtype_info[stored].block_elements;
+static Status check_shape(const char *name, const Shape *shape, DType dtype, DType stored) {
+    TypeName type = type_name(dtype, shape);
+    int rank = shape->rank, block = dtype_info[stored].block_elements;
     if (rank > DIMENSIONS_MAX)
         return fail(STATUS_SHAPE, "tensor `%s` is %s; GGUF files hold at most %d dimensions", name,
-                    tensor_type_name(tensor).text, DIMENSIONS_MAX);
-    int64_t row = rank > 0 ? tensor->view.dims[rank - 1] : 1;
+                    type.text, DIMENSIONS_MAX);
+    int64_t row = rank > 0 ? shape->dims[rank - 1] : 1;
     if (row % block == 0) return STATUS_OK;
     return fail(STATUS_SHAPE, "tensor `%s` is %s; the rows of %s are multiples of %d", name,
-                tensor_type_name(tensor).text, dtype_name(stored), block);
+                type.text, dtype_name(stored), block);
 }
 
-Status gguf_writer_add(GgufWriter *writer, const char *name, Tensor *tensor, DType stored) {
+static Status add_entry(GgufWriter *writer, const char *name, const TensorEntry *about) {
     TensorEntry *entry;
+    ASSERT(about->count > 0);
+    DType dtype = tensor_dtype(about->parts[0]);
     TRY(check_text("a tensor", name, NAME_BYTES_MAX));
     HASH_FIND_STR(writer->tensors, name, entry);
     if (entry) return fail(STATUS_NAME, "two tensors are called `%s`", name);
-    int type = dtype_info[stored].gguf;
+    int type = dtype_info[about->stored].gguf;
     if (type < 0)
         return fail(STATUS_DTYPE, "GGUF files cannot hold %s: convert `%s` first",
-                    tensor_type_name(tensor).text, name);
-    TRY(check_shape(name, tensor, stored));
+                    type_name(dtype, &about->shape).text, name);
+    TRY(check_shape(name, &about->shape, dtype, about->stored));
     entry = memory_allocate_zeroed(1, sizeof *entry);
-    *entry = (TensorEntry){.name = memory_copy_string(name, strlen(name)),
-                           .tensor = tensor_retain(tensor),
-                           .stored = stored,
-                           .type = type};
+    *entry = *about;
+    entry->name = memory_copy_string(name, strlen(name));
+    entry->type = type;
+    entry->parts = memory_allocate(about->count * sizeof *entry->parts);
+    for (size_t i = 0; i < about->count; i++) entry->parts[i] = tensor_retain(about->parts[i]);
     HASH_ADD_KEYPTR(hh, writer->tensors, entry->name, strlen(name), entry);
     return STATUS_OK;
+}
+
+Status gguf_writer_add(GgufWriter *writer, const char *name, Tensor *tensor, DType stored) {
+    TensorEntry about = {
+        .parts = &tensor, .count = 1, .shape = tensor_shape(tensor), .stored = stored};
+    return add_entry(writer, name, &about);
+}
+
+Status gguf_writer_add_stack(GgufWriter *writer, const char *name, Tensor **parts, size_t count,
+                             DType stored) {
+    TensorEntry about = {.parts = parts, .count = count, .stored = stored};
+    Shape first = tensor_shape(parts[0]);
+    for (size_t i = 1; i < count; i++) {
+        Shape shape = tensor_shape(parts[i]);
+        if (shapes_differ(&shape, &first))
+            return fail(STATUS_SHAPE, "part %zu of tensor `%s` is %s, but the first is %s", i, name,
+                        tensor_type_name(parts[i]).text, tensor_type_name(parts[0]).text);
+    }
+    ASSERT(first.rank < RANK_MAX);
+    about.shape = (Shape){.rank = first.rank + 1, .dims = {(int64_t)count}};
+    memcpy(about.shape.dims + 1, first.dims, (size_t)first.rank * sizeof *first.dims);
+    return add_entry(writer, name, &about);
 }
 
 static size_t align_up(size_t offset, size_t alignment) {
@@ -235,10 +264,10 @@ static size_t align_up(size_t offset, size_t alignment) {
 
 static void append_tensor(Text *out, const TensorEntry *entry, size_t offset) {
     ASSERT(offset % 8 == 0);
-    Shape shape = tensor_shape(entry->tensor);
     append_string(out, entry->name, strlen(entry->name));
-    append_u32(out, (uint32_t)shape.rank);
-    for (int d = shape.rank - 1; d >= 0; d--) append_u64(out, (uint64_t)shape.dims[d]);
+    append_u32(out, (uint32_t)entry->shape.rank);
+    for (int d = entry->shape.rank - 1; d >= 0; d--)
+        append_u64(out, (uint64_t)entry->shape.dims[d]);
     append_u32(out, (uint32_t)entry->type);
     append_u64(out, offset);
 }
@@ -252,9 +281,9 @@ static void append_head(Text *out, const GgufWriter *writer) {
     text_append(out, text_get(&writer->pairs), writer->pairs.length);
     size_t offset = 0;
     for (const TensorEntry *entry = writer->tensors; entry; entry = entry->hh.next) {
-        Shape shape = tensor_shape(entry->tensor);
+        size_t bytes = tensor_stored_bytes(&entry->shape, entry->stored);
         append_tensor(out, entry, offset);
-        offset = align_up(offset + tensor_stored_bytes(&shape, entry->stored), writer->alignment);
+        offset = align_up(offset + bytes, writer->alignment);
     }
 }
 
@@ -280,9 +309,9 @@ static Status write_all(FILE *stream, void *context) {
     TRY(status);
     TRY(pad(stream, length, writer->alignment));
     for (const TensorEntry *entry = writer->tensors; entry; entry = entry->hh.next) {
-        Shape shape = tensor_shape(entry->tensor);
-        TRY(tensor_write(stream, entry->tensor, entry->stored, entry->name));
-        TRY(pad(stream, tensor_stored_bytes(&shape, entry->stored), writer->alignment));
+        for (size_t i = 0; i < entry->count; i++)
+            TRY(tensor_write(stream, entry->parts[i], entry->stored, entry->name));
+        TRY(pad(stream, tensor_stored_bytes(&entry->shape, entry->stored), writer->alignment));
     }
     return STATUS_OK;
 }

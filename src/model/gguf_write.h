@@ -30,6 +30,9 @@ Status gguf_writer_copy(GgufWriter *writer, const MetaPair *pair) MUST_USE;
 // 4 dimensions, or rows that are not a multiple of the type's block; STATUS_DTYPE: GGUF has no such
 // type.
 Status gguf_writer_add(GgufWriter *writer, const char *name, Tensor *tensor, DType stored) MUST_USE;
+// One tensor of several of one shape, which become its first dimension; STATUS_SHAPE: of several.
+Status gguf_writer_add_stack(GgufWriter *writer, const char *name, Tensor **parts, size_t count,
+                             DType stored) MUST_USE;
 
 // Writes the file whole or leaves what was there (base/file_replace.h).
 Status gguf_writer_save(GgufWriter *writer, const char *path) MUST_USE;

@@ -7,6 +7,9 @@
 
 #include "base/memory.h"
 
+// Of the embedding, although it is named as what belongs to a vocabulary.
+#define TOKEN_TYPE_COUNT_KEY "tokenizer.ggml.token_type_count"
+
 // Numbered as in GGUF files.
 typedef enum MetaType {
     META_UINT8,

@@ -307,11 +307,13 @@ static Status add_one(Tensor *x, Tensor **out) {
     return status;
 }
 
-static Status half_of_columns(const TensorChange *change, Tensor *x, Tensor **out) {
-    SliceBounds half = {
-        .has_start = true, .has_step = true, .start = change->columns - 1, .step = 2};
+static Status part_of(const TensorChange *change, Tensor *x, Tensor **out) {
+    int dim = tensor_rank(x) - change->part_dim, which = change->part - 1;
+    int64_t size = x->view.dims[dim] / 2;
+    SliceBounds turns = {.has_start = true, .has_step = true, .start = which, .step = 2};
     SCOPED_TENSOR(part);
-    TRY(tensor_slice_by(x, -1, &half, &part));
+    TRY(change->alternate ? tensor_slice_by(x, dim, &turns, &part)
+                          : tensor_slice(x, dim, which * size, (which + 1) * size, &part));
     if (change->transpose) return tensor_transpose(part, -2, -1, out);
     *out = tensor_retain(part);
     return STATUS_OK;
@@ -322,7 +324,7 @@ static Status change_tensor(const TensorChange *change, Tensor *stored, Tensor *
     if (change->groups) return part_groups(stored, change->groups, change->heads, out);
     if (change->heads) return join_halves(stored, change->heads, out);
     if (change->plus_one) return add_one(stored, out);
-    if (change->columns) return half_of_columns(change, stored, out);
+    if (change->part) return part_of(change, stored, out);
     if (change->transpose) return tensor_transpose(stored, -2, -1, out);
     *out = tensor_retain(stored);
     return STATUS_OK;
@@ -361,10 +363,11 @@ Status model_tensor(Model *model, const char *name, Tensor **out) {
 
 Status model_add_tensors(Model *model, NamedTensors *out) {
     for (size_t i = 0; i < model->reader->tensors.count; i++) {
-        const char *name = model->reader->tensors.items[i].name;
+        const StoredTensor *stored = &model->reader->tensors.items[i];
         Tensor *tensor = NULL;
-        TRY(model_tensor(model, name, &tensor));
-        named_tensors_add(out, name, tensor);
+        if (stored->change.unused) continue;
+        TRY(model_tensor(model, stored->name, &tensor));
+        named_tensors_add(out, stored->name, tensor);
     }
     return STATUS_OK;
 }

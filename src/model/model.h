@@ -35,7 +35,8 @@ Status model_tokenizer(Model *model, Tokenizer **out) MUST_USE;
 // A new reference. STATUS_NAME with the nearest name when there is none, STATUS_DTYPE when its type
 // is not one that tl has.
 Status model_tensor(Model *model, const char *name, Tensor **out) MUST_USE;
-// Appends every tensor, in the file's order; what was appended before a failure stays.
+// Appends every tensor that its pages use, in the file's order; what was appended before a failure
+// stays.
 Status model_add_tensors(Model *model, NamedTensors *out) MUST_USE;
 bool model_has_tensor(const Model *model, const char *name);
 // One step down the names, which dots cut into words: from the model itself (`from` NULL) or from

@@ -13,9 +13,13 @@ typedef struct TensorChange {
     int64_t heads;  // not 0: of so many heads, the rows of each half become neighbours
     int64_t groups; // not 0: of so many groups of queries, a key, a value, all queries come first
     bool plus_one;  // 1 is added
-    int columns; // not 0: of columns that alternate, the first (1) or the second (2) of each pair
+    int part;       // not 0: of what is two in one, the first (1) or the second (2)
+    int part_dim;   // along which the two lie, counted from the end: 1 or 2
+    bool alternate; // in turns; otherwise one after the other
     bool transpose; // of the last two dimensions rows become columns, after that
     int64_t cut;    // so many of the first rows are left out
+    bool squeeze;   // sizes of 1 between the first and the last are left out
+    bool unused;    // no page of its architecture asks for it: it is not saved again
 } TensorChange;
 
 typedef struct StoredTensor {

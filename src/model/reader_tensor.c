@@ -57,7 +57,7 @@ static Shape shape_before(Shape shape, const TensorChange *change) {
         shape.dims[last] = shape.dims[last - 1];
         shape.dims[last - 1] = rows;
     }
-    if (change->columns) shape.dims[last] *= 2;
+    if (change->part) shape.dims[shape.rank - change->part_dim] *= 2;
     return shape;
 }
 

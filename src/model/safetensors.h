@@ -34,7 +34,7 @@ Status safetensors_tensor(const uint8_t *bytes, const SafetensorsEntry *entry,
 typedef struct SafetensorsNaming {
     void *context;
     void (*name)(void *context, const char *name, Text *out);
-    TensorChange (*change)(void *context, const char *name);
+    TensorChange (*change)(void *context, const char *source, const char *name);
     // Whether a second tensor is made of the same numbers: its name, into an empty text. Or NULL.
     bool (*twin)(void *context, const char *name, Text *out);
 } SafetensorsNaming;

@@ -18,7 +18,7 @@ static StoredTensor *add_named(const Reading *reading, const SafetensorsEntry *e
     const SafetensorsNaming *naming = reading->naming;
     const char *type = entry->known ? dtype_name(entry->dtype) : entry->type;
     StoredTensor *stored = reader_add(reading->reader, name, type);
-    if (naming) stored->change = naming->change(naming->context, name);
+    if (naming) stored->change = naming->change(naming->context, entry->name, name);
     return stored;
 }
 
@@ -45,12 +45,21 @@ static void cut_rows(SafetensorsEntry *entry, int64_t count) {
     entry->shape.dims[0] -= count;
 }
 
+static void squeeze(Shape *shape) {
+    int kept = 0;
+    for (int d = 0; d < shape->rank; d++)
+        if (d == 0 || d == shape->rank - 1 || shape->dims[d] != 1)
+            shape->dims[kept++] = shape->dims[d];
+    shape->rank = kept;
+}
+
 // As the model has it, of a shape in the file.
 static Shape shape_after(Shape shape, TensorChange *change) {
     int last = shape.rank - 1;
-    if (shape.rank < 1 || shape.dims[last] % 2 != 0) change->columns = 0;
+    int parted = shape.rank - change->part_dim;
+    if (change->part && (parted < 0 || shape.dims[parted] % 2 != 0)) change->part = 0;
     change->transpose &= shape.rank >= 2;
-    if (change->columns) shape.dims[last] /= 2;
+    if (change->part) shape.dims[parted] /= 2;
     if (change->transpose) {
         int64_t rows = shape.dims[last - 1];
         shape.dims[last - 1] = shape.dims[last];
@@ -61,6 +70,7 @@ static Shape shape_after(Shape shape, TensorChange *change) {
 
 static Status describe(const Reading *reading, SafetensorsEntry entry, StoredTensor *stored) {
     cut_rows(&entry, stored->change.cut);
+    if (stored->change.squeeze) squeeze(&entry.shape);
     stored->shape = shape_after(entry.shape, &stored->change);
     stored->dtype = entry.dtype;
     stored->bytes = entry.end - entry.begin;

@@ -127,8 +127,34 @@ save_model(m, "a.gguf")
 let again = load_model("a.gguf", cache: float32)
 assert_eq(again.meta("general.architecture"), "%(architecture)s")
 assert_about_eq(again.forward(ids), whole, bound)
+let joined = [t.name for t in again.tensors() if match_regex(t.name, "gate_up|^blk[.][0-9]+[.].*[.][0-9]+[.]")]
+assert_eq(joined, [])
+let written = parse_json(%(written)s)
+for word in written.keys() { assert_eq(to_json(again.meta("%(architecture)s." + word, none)), to_json(written[word])) }
 %(more)s
 """
+
+# Metadata that other readers of GGUF files ask for, of what config.json says otherwise or not at all.
+WRITTEN = {
+    "bloom": {"feed_forward_length": 128},
+    "deepseek_v3": {"expert_shared_count": 1, "leading_dense_block_count": 1, "expert_feed_forward_length": 24, "attention.value_length": 6,
+                    "attention.key_length": 12, "rope.dimension_count": 4, "expert_gating_func": 2},
+    "deepseek_v3_yarn": {"rope.scaling.yarn_log_multiplier": 0.1, "rope.scaling.attn_factor": None},
+    "ernie4_5_moe": {"expert_shared_count": 1, "leading_dense_block_count": 1, "interleave_moe_layer_step": 1},
+    "falcon7": {"feed_forward_length": 128, "attention.head_count_kv": 1},
+    "gemma": {"attention.key_length": 12, "attention.value_length": 12},
+    "gpt2": {"feed_forward_length": 128},
+    "gpt_oss": {"expert_feed_forward_length": 48, "rope.scaling.attn_factor": None},
+    "granitemoeshared": {"expert_shared_feed_forward_length": 40, "expert_feed_forward_length": 48},
+    "lfm2": {"shortconv.l_cache": 3, "attention.head_count_kv": [0, 2, 0, 2]},
+    "llama_yarn": {"rope.scaling.yarn_log_multiplier": None, "rope.scaling.attn_factor": None},
+    "minimax_m2": {"expert_feed_forward_length": 48, "expert_gating_func": 2},
+    "ministral3": {"rope.scaling.yarn_log_multiplier": 1.0, "rope.scaling.attn_factor": None, "attention.temperature_scale": 0.1},
+    "mixtral": {"expert_count": 4, "expert_used_count": 2, "expert_feed_forward_length": 48},
+    "mpt": {"feed_forward_length": 128, "attention.layer_norm_epsilon": 1e-5},
+    "olmo": {"attention.layer_norm_epsilon": 1e-5},
+    "qwen2_moe": {"expert_feed_forward_length": 24, "expert_shared_feed_forward_length": 40},
+}
 
 # What GGUF files have otherwise than what save_model writes of a folder: the same logits.
 FORMS = {
@@ -145,6 +171,9 @@ same(net)""",
 assert_eq(m.blk[0].ffn_up_exps.weight.shape, [4, 48, 32])
 same(tree(m, fn(name) { false }), {"gpt-oss.attention.sliding_window_pattern": none})
 same(tree(m, fn(name) { false }), {"gpt-oss.attention.sliding_window_pattern": 2})""",
+    # a window of 0 is none
+    "phimoe": 'same(tree(m, fn(name) { false }), {"phimoe.attention.sliding_window": 0})',
+    "phi3_long": 'same(tree(m, fn(name) { false }), {"phi3.attention.sliding_window": 0})',
     "glm4_moe": """
 let net = tree(m, fn(name) { false })
 net.blk.push({"nextn": {"eh_proj": {"weight": ones([2, 2])}}})
@@ -189,6 +218,12 @@ fn same(net, more = {}) {
 """
 
 
+def as_float32(written):
+    """JSON of what a file has of the numbers."""
+    return json.dumps({key: struct.unpack("f", struct.pack("f", value))[0] if isinstance(value, float) else value
+                       for key, value in written.items()})
+
+
 class Transformers(unittest.TestCase):
     def folder(self, scratch, value):
         place = Path(scratch, "folder")
@@ -213,7 +248,8 @@ class Transformers(unittest.TestCase):
             with self.subTest(name), tempfile.TemporaryDirectory() as scratch:
                 self.folder(scratch, value)
                 architecture = run("-e", 'print(load_model("folder").meta("general.architecture"))', cwd=scratch).out.strip()
-                words = {"architecture": architecture, "ids": IDS, "rows": list(map(int, value["rows"])), "steps": STEPS,
+                written = WRITTEN.get(name, {})
+                words = {"architecture": architecture, "written": json.dumps(as_float32(written)), "ids": IDS, "rows": list(map(int, value["rows"])), "steps": STEPS,
                          # rows before the boundary that a text passes were computed by other angles
                          "first": -1 if name == "phi3_long" else 0, "more": FORM + FORMS[name] if name in FORMS else ""}
                 self.near(PROGRAM % words, scratch, value)

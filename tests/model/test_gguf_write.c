@@ -295,6 +295,18 @@ static void refuse_tensor(const char *name, Tensor *tensor, DType stored, const 
     gguf_writer_free(writer);
 }
 
+static void test_refused_stacks(void **state) {
+    (void)state;
+    Tensor *parts[] = {zeros_of(DTYPE_FLOAT32, 2, 3), zeros_of(DTYPE_FLOAT32, 2, 4)};
+    GgufWriter *writer = gguf_writer_new();
+    assert_int_equal(gguf_writer_add_stack(writer, "t", parts, 2, DTYPE_FLOAT32), STATUS_SHAPE);
+    expect_words("part 1 of tensor `t` is float32[4, 4], but the first is float32[3, 3]");
+    assert_int_equal(gguf_writer_add_stack(writer, "t", parts, 1, DTYPE_Q8_0), STATUS_SHAPE);
+    expect_words("tensor `t` is float32[1, 3, 3]; the rows of q8_0 are multiples of 32");
+    for (int i = 0; i < 2; i++) tensor_release(parts[i]);
+    gguf_writer_free(writer);
+}
+
 static void test_refused_tensors(void **state) {
     (void)state;
     refuse_tensor("t", zeros_of(DTYPE_FLOAT32, 5, 1), DTYPE_FLOAT32,
@@ -388,6 +400,7 @@ int main(void) {
         cmocka_unit_test(test_blocks_equal_the_reference),
         cmocka_unit_test(test_blocks_are_near),
         cmocka_unit_test(test_blocks_at_the_edges),
+        cmocka_unit_test(test_refused_stacks),
         cmocka_unit_test(test_refused_tensors),
         cmocka_unit_test(test_refused_metadata),
         cmocka_unit_test(test_a_failure_leaves_the_old_file),
