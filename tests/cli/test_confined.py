@@ -82,8 +82,10 @@ class HostLimit(unittest.TestCase):
                       "(x = none), or work in smaller pieces", result.err)
 
     def test_products_and_decompositions_have_their_work_areas(self):
-        result = run_code("let x = randn([600, 600])\nprint(sum(x @ x) != 0.5, len(svd(x)))", options=self.OPTIONS)
-        self.assertEqual((result.status, result.out), (0, "true 3\n"), result.err)
+        for threads, more in (("1", []), ("64", []), ("64", ["--sandbox", "."])):
+            result = run_code("let x = randn([600, 600])\nprint(sum(x @ x) != 0.5, len(svd(x)))",
+                              options=self.OPTIONS + more, env={"TL_THREADS": threads})
+            self.assertEqual((result.status, result.out), (0, "true 3\n"), result.err)
 
     def test_a_process_without_room_for_products_says_so(self):
         need_no_sanitizer("needs the whole address space")

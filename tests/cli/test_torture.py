@@ -67,7 +67,7 @@ class Refusals(unittest.TestCase):
 
     def test_lists_longer_than_memory(self):
         for code in ("sorted(x)", "x.to_list()", "zip(x, x)"):
-            result = run_code(f"let x = zeros([1099511627776, 0])\nprint({code})\n")
+            result = run_code(f"let x = zeros([1099511627776, 0])\nprint({code})\n", options=["--host-limit", "1GB"])
             self.assertEqual((result.status, result.out), (1, ""), result.err)
             self.assertIn("error[memory]: out of memory: there is none for a list of 1099511627776 values\n",
                           result.err)

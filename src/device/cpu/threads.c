@@ -139,6 +139,12 @@ static void start_workers(int wanted) {
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+void cpu_start_threads(void) {
+    pthread_mutex_lock(&pool.lock);
+    start_workers(cpu_thread_count() - 1);
+    pthread_mutex_unlock(&pool.lock);
+}
+
 // Before the libraries that they have called are finalized.
 __attribute__((destructor)) static void end_workers(void) {
     if (pool.process != getpid()) return;
