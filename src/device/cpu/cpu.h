@@ -46,9 +46,9 @@ void cpu_parallel(int64_t count, int64_t grain,
 // the kernel then fails, whatever it returns, and what it made so far is thrown away. It must not
 // be believed either: nothing that parts left out should have counted or placed may be used.
 bool cpu_interrupted(void);
-int cpu_thread_count(void); // TL_THREADS, else the cores this process may use
+int cpu_thread_count(void);   // TL_THREADS, else the cores this process may use
 void cpu_start_threads(void); // those of cpu_parallel, which it else starts when it needs them
-bool cpu_is_fast(void);     // TL_FAST
+bool cpu_is_fast(void);       // TL_FAST
 
 // Files in simd/ are compiled once per instruction set; ISA(name) is that set's own name.
 #define CPU_ISA_JOIN_(name, isa) name##_##isa
