@@ -15,6 +15,7 @@
 
 struct Aside {
     char *folder; // NULL until something is put aside
+    bool measured;
 };
 
 void aside_begin(void) {
@@ -83,6 +84,14 @@ const char *aside_read(const char *path, Text *place) {
     if (!runtime_current || aside_is_empty(runtime_current->aside)) return path;
     append_place(path, place);
     return access(text_get(place), F_OK) == 0 ? text_get(place) : path;
+}
+
+void aside_note_measured(void) {
+    runtime_current->aside->measured = true;
+}
+
+bool aside_has_measured(void) {
+    return runtime_current->aside->measured;
 }
 
 void aside_remove(const char *path) {

@@ -19,6 +19,9 @@ bool aside_is_empty(const Aside *aside);
 // is the caller's to free.
 const char *aside_written(const char *path, Text *place);
 const char *aside_read(const char *path, Text *place);
+// Whether some text that was put aside shows numbers which only a run knows (device/foretell.h).
+void aside_note_measured(void);
+bool aside_has_measured(void);
 // Removes a file; one that a run with files put aside has not made stays.
 void aside_remove(const char *path);
 

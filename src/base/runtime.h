@@ -25,6 +25,7 @@ typedef struct Runtime {
     // base/memory.c: why the program cannot fit, which was found next to its run; NULL: nobody
     // asks.
     _Atomic(const char *) foreseen;
+    bool foretells;                // device/foretell.h; here, because calls ask
     bool tape_recording;           // tensor/gradient/tape.h; here, because every operation asks
     atomic_bool file_faulted;      // base/file_map.c: a mapped file lacked bytes; nobody asked yet
     struct Sources *sources;       // base/source.c

@@ -29,16 +29,17 @@ static const uint64_t work_max = 4000000000u;
 typedef struct LooseRead {
     SourcePos at;
     uint64_t count;
+    bool open; // nothing bounds what follows
 } LooseRead;
 
 struct Foretelling {
-    ForetellGuess guess;
-    const SourcePos *turned;
-    size_t turned_count;
+    const ForetellPlan *plan;
     Device *computer; // computes what is small; its memory is not the program's
     bool planning;    // what is read now is read by a planner
     bool ignores_reads;
+    int attempts; // how many handlers wait for an error
     bool guessed; // a number that the program may look at
+    bool bounded; // a size is no more than a bound
     uint64_t reads, work;
     SureForecast sure; // as long as nothing unknown was read
     VECTOR(LooseRead) loose;
@@ -64,17 +65,17 @@ static const ForetoldDevice *foretold_of(const Device *device) {
     return (const ForetoldDevice *)device->backend;
 }
 
-void foretelling_begin(ForetellGuess guess, const SourcePos *turned, size_t count) {
+void foretelling_begin(const ForetellPlan *plan) {
     Foretelling *made = memory_allocate_zeroed(1, sizeof *made);
-    made->guess = guess;
-    made->turned = turned;
-    made->turned_count = count;
+    made->plan = plan;
+    if (plan->path) plan->path->made = 0;
     DeviceSettings settings = {.buffer_max_bytes = 64 << 20};
     made->computer = memory_allocate_zeroed(1, sizeof *made->computer);
     cpu_open(made->computer);
     made->computer->runtime = runtime_current;
     made->computer->pool = pool_new(made->computer, &settings);
     runtime_current->devices->foretelling = made;
+    runtime_current->foretells = true;
 }
 
 void foretelling_free(Foretelling *made) {
@@ -82,10 +83,6 @@ void foretelling_free(Foretelling *made) {
     device_close(made->computer);
     VECTOR_FREE(&made->loose);
     free(made);
-}
-
-bool foretelling(void) {
-    return current() != NULL;
 }
 
 // --- memory --------------------------------------------------------------------------------------
@@ -125,6 +122,7 @@ static void free_foretold(Device *device, void *handle, size_t bytes) {
 static void taken_foretold(void *handle) {
     Foretold *memory = handle;
     memory->known = memory->bytes != NULL;
+    memory->bounded = false;
 }
 
 static Status import_foretold(Device *device, const void *bytes, size_t count, void **handle) {
@@ -181,11 +179,36 @@ static LooseRead *loose_at(Foretelling *now, SourcePos at) {
     return &now->loose.items[now->loose.count - 1];
 }
 
-static bool holds_at(const Foretelling *now, SourcePos at) {
-    bool holds = now->guess == FORETELL_GUESS_TRUE;
-    for (size_t i = 0; i < now->turned_count; i++)
-        if (now->turned[i] == at) return !holds;
+static void note_open(Foretelling *now, SourcePos at) {
+    loose_at(now, at)->open = true;
+    now->reads++;
+}
+
+static bool holds_at(const ForetellPlan *plan, SourcePos at) {
+    bool holds = plan->guess == FORETELL_GUESS_TRUE;
+    for (size_t i = 0; i < plan->turned_count; i++)
+        if (plan->turned[i] == at) return !holds;
     return holds;
+}
+
+// Whether the pass takes the other one of two values here.
+static bool turns_off(ForetellPath *path) {
+    if (!path) return false;
+    size_t i = path->made++;
+    if (i >= FORETELL_CHOICES_MAX) return false;
+    if (i >= path->given) path->turned[i] = false;
+    return path->turned[i];
+}
+
+bool foretell_path_next(ForetellPath *path) {
+    ASSERT(path->given <= FORETELL_CHOICES_MAX);
+    if (path->made > FORETELL_CHOICES_MAX) return false;
+    size_t last = path->made;
+    while (last > 0 && path->turned[last - 1]) last--;
+    if (last == 0) return false;
+    path->turned[last - 1] = true;
+    path->given = last;
+    return true;
 }
 
 static void guess_numbers(const Buffer *buffer, bool holds, void *target, size_t bytes) {
@@ -212,9 +235,12 @@ static Status download_foretold(Device *device, Buffer *buffer, size_t offset, v
         memset(target, 0, bytes);
     } else {
         LooseRead *read = loose_at(now, origin_current.at);
+        bool choice = bytes == 1 && buffer->label.rank >= 0 && buffer->label.dtype == DTYPE_BOOL;
         now->reads++;
-        bool holds = holds_at(now, read->at);
+        read->open |= !choice;
+        bool holds = holds_at(now->plan, read->at);
         bool turned = read->count++ >= (holds ? HOLDING_READS_MAX : FAILING_READS_MAX);
+        if (choice) turned ^= turns_off(now->plan->path);
         guess_numbers(buffer, turned != holds, target, bytes);
     }
     return STATUS_OK;
@@ -228,36 +254,63 @@ bool foretell_ignore_reads(bool ignore) {
     return before;
 }
 
+bool foretell_ignore_checks(void) {
+    return foretell_ignore_reads(!foretell_attempts());
+}
+
+void foretell_attempt(int more) {
+    Foretelling *now = current();
+    ASSERT(now && now->attempts + more >= 0);
+    now->attempts += more;
+}
+
+bool foretell_attempts(void) {
+    return current() && current()->attempts > 0;
+}
+
 uint64_t foretell_reads(void) {
     return current() ? current()->reads : 0;
 }
 
+void foretell_text_shown(void) {
+    if (current()) current()->reads++;
+}
+
 void foretell_unknown(void) {
     Foretelling *now = current();
-    if (!now) return;
-    loose_at(now, origin_current.at);
-    now->reads++;
+    if (now) note_open(now, origin_current.at);
 }
 
 double foretell_guess(void) {
     Foretelling *now = current();
     now->guessed = true;
-    return now->guess == FORETELL_GUESS_TRUE ? 0 : 1;
+    return now->plan->guess == FORETELL_GUESS_TRUE ? 0 : 1;
 }
 
 void foretell_measured(SourcePos at) {
     Foretelling *now = current();
-    if (!now || !now->guessed) return;
-    loose_at(now, at);
-    now->reads++;
+    if (now && now->guessed) note_open(now, at);
 }
 
-void foretell_most(const TensorView *source, int64_t most, int64_t *count) {
-    Foretelling *now = current();
-    if (!now || !source->buffer->device->foretold || memory_of(source)->known) return;
-    loose_at(now, origin_current.at);
-    now->reads++;
+bool foretell_most(const Buffer *source, int64_t most, int64_t *count) {
+    if (foretell_knows(source)) return false;
+    loose_at(current(), origin_current.at);
+    current()->reads++;
     *count = most;
+    return true;
+}
+
+void foretell_bound(Buffer *buffer) {
+    ASSERT(foretelling() && buffer->device->foretold);
+    Foretold *memory = buffer->handle;
+    memory->bounded = true;
+    current()->bounded = true;
+}
+
+void foretell_shape_read(const Buffer *buffer) {
+    if (!buffer || !buffer->device->foretold) return;
+    const Foretold *memory = buffer->handle;
+    if (memory->bounded) note_open(current(), origin_current.at);
 }
 
 bool foretell_knows(const Buffer *buffer) {
@@ -364,6 +417,12 @@ static void note_read_files(Foretelling *now, const KernelCall *call) {
     if (now->read_bytes > now->read_most) now->read_most = now->read_bytes;
 }
 
+static bool has_bounded_input(const KernelCall *call) {
+    for (int i = 0; i < call->n_inputs; i++)
+        if (call->inputs[i].view && memory_of(call->inputs[i].view)->bounded) return true;
+    return false;
+}
+
 static Status run_foretold(Device *device, const KernelCall *call) {
     Foretelling *now = current();
     bool before = now->planning;
@@ -378,10 +437,11 @@ static Status run_foretold(Device *device, const KernelCall *call) {
     if (held > now->held_most) now->held_most = held;
     note_operation(now, call);
     note_read_files(now, call);
-    bool computed = is_computed(now, call);
+    bool computed = is_computed(now, call), bounded = has_bounded_input(call);
     if (computed) TRY(compute(now, call));
     for (int i = 0; i < call->n_outputs; i++) {
         Foretold *memory = memory_of(call->outputs[i]);
+        memory->bounded |= bounded && call->outputs[i]->rank > 0;
         bool replaced = view_fills_buffer(call->outputs[i]) && !changes_in_place(call->kernel);
         memory->known = computed && (memory->known || replaced);
     }
@@ -449,6 +509,13 @@ void foretelling_report(const Device *device, Forecast *out) {
     out->tensor_bytes = now->tensor_bytes;
     out->tensor_at = now->tensor_at;
     out->away_room = now->asked_room ? now->away_room : spill_room(device);
-    for (size_t i = 0; i < now->loose.count && i < FORETELL_LOOSE_MAX; i++)
-        out->loose[out->loose_count++] = now->loose.items[i].at;
+    out->claim = now->loose.count > 0 ? FORECAST_BOUND : FORECAST_EXACT;
+    out->bounded = now->bounded;
+    for (size_t i = 0; i < now->loose.count; i++) {
+        const LooseRead *read = &now->loose.items[i];
+        if (read->open) out->claim = FORECAST_ESTIMATE;
+        if (i == FORETELL_LOOSE_MAX) continue;
+        out->open[out->loose_count] = read->open;
+        out->loose[out->loose_count++] = read->at;
+    }
 }

@@ -7,6 +7,7 @@
 #ifndef DEVICE_FORETELL_H
 #define DEVICE_FORETELL_H
 
+#include "base/runtime.h"
 #include "device/kernel.h"
 #include "device/settings.h"
 
@@ -15,6 +16,7 @@ typedef struct Foretold {
     uint64_t planned[16]; // the planner's own: on vulkan a VulkanMemory
     char *bytes;          // NULL where it is too large to be held
     bool known;           // the bytes are what they would be in a run
+    bool bounded;         // the tensors here may be smaller in a run
     size_t mapped;        // bytes of an imported file, which `bytes` borrows; else 0
     bool read;            // and a kernel reads all of them where they are
 } Foretold;
@@ -32,15 +34,35 @@ typedef struct ForetellPlanner {
 // 1); the other one after many readings at the same place, so that loops end.
 typedef enum ForetellGuess { FORETELL_GUESS_TRUE, FORETELL_GUESS_FALSE } ForetellGuess;
 
+// One way through the program: which of the booleans that only a run knows, in the order in which
+// the host reads them, are the other of the two that they can be. A pass follows `given` of them
+// and adds those that it reads after them.
+enum { FORETELL_CHOICES_MAX = 16 };
+typedef struct ForetellPath {
+    bool turned[FORETELL_CHOICES_MAX];
+    size_t given, made; // `made` may be more than there is room for
+} ForetellPath;
+// The next of all ways; false after the last, or where they are too long.
+bool foretell_path_next(ForetellPath *path);
+
+// How a pass guesses; borrowed.
+typedef struct ForetellPlan {
+    ForetellGuess guess;
+    const SourcePos *turned; // places where the other guess is made
+    size_t turned_count;
+    ForetellPath *path;
+} ForetellPlan;
+
 // Devices that the runtime opens from here on are foretold.
 typedef struct Foretelling Foretelling;
-// `turned`: places where the other guess is made; borrowed.
-void foretelling_begin(ForetellGuess guess, const SourcePos *turned, size_t count);
+void foretelling_begin(const ForetellPlan *plan);
 void foretelling_free(Foretelling *foretelling); // after its devices were closed; NULL is allowed
 // The key of random streams that nobody has seeded, while foretelling: what they draw is unknown.
 #define FORETELL_RANDOM_KEY UINT64_C(0x7C0B9DE3A52F4617)
 // Whether this runtime foretells.
-bool foretelling(void);
+static inline bool foretelling(void) {
+    return runtime_current->foretells;
+}
 
 // Makes an opened device a foretold one; the rest of it stays as it was.
 void foretell_device(Device *device, const ForetellPlanner *planner);
@@ -48,16 +70,27 @@ void foretell_device(Device *device, const ForetellPlanner *planner);
 // While it is true unknown numbers may be read without a trace: they are shown or checked, and
 // nothing follows from them. Returns what was.
 bool foretell_ignore_reads(bool ignore);
+// The same for numbers that are only checked, unless a handler waits for the error.
+bool foretell_ignore_checks(void);
+void foretell_attempt(int more); // 1 where a handler begins to wait, -1 where it ends
+bool foretell_attempts(void);
 // How often unknown numbers have been read so far, those included.
 uint64_t foretell_reads(void);
-// What only a run gets, such as its input, is asked for.
+// Text that shows such numbers becomes part of another: that is a reading, too.
+void foretell_text_shown(void);
+// What only a run gets, such as its input, is asked for: nothing is bounded from here on.
 void foretell_unknown(void);
+enum { FORETELL_FILLER = 0xA5 }; // the bytes of unknown numbers in files that are put aside
 // What stands for a number that only a run finds, and is read without a trace at first. Once there
 // is one, the program's looking at such numbers is noted.
 double foretell_guess(void);
 void foretell_measured(SourcePos at);
 // A number of the host that unknown numbers decide: becomes the most that it can be.
-void foretell_most(const TensorView *source, int64_t most, int64_t *count);
+// Whether it did; what gets its size from it is told so.
+bool foretell_most(const Buffer *source, int64_t most, int64_t *count);
+void foretell_bound(Buffer *buffer);
+// The program looks at the shape of what may be smaller than it is here. NULL is allowed.
+void foretell_shape_read(const Buffer *buffer);
 // Whether the numbers of a buffer are known here; true of what is not foretold.
 bool foretell_knows(const Buffer *buffer);
 // They come from where nobody foretells them. Nothing where the buffer is not foretold.
@@ -76,9 +109,15 @@ typedef struct SureForecast {
     SourcePos peak_at, tensor_at;
 } SureForecast;
 
+// What a pass has to say of its peak: what every run takes that goes the same way, the most that
+// such a run can take, or an estimate.
+typedef enum ForecastClaim { FORECAST_EXACT, FORECAST_BOUND, FORECAST_ESTIMATE } ForecastClaim;
+
 // What one pass has found of the default device.
 typedef struct Forecast {
     SureForecast sure;
+    ForecastClaim claim;
+    bool bounded; // some tensors may be smaller than they were taken to be
     uint64_t peak_bytes, cached_bytes, cached_buffers;
     uint64_t purposes[PURPOSE_COUNT];      // bytes of each at the peak
     uint64_t mapped_bytes, repacked_bytes; // the most at any moment
@@ -91,6 +130,7 @@ typedef struct Forecast {
     ForecastHolder holders[FORETELL_HOLDERS_MAX]; // at the peak, largest first
     size_t holder_count;
     SourcePos loose[FORETELL_LOOSE_MAX]; // where unknown numbers were read
+    bool open[FORETELL_LOOSE_MAX];       // nothing bounds what follows from those here
     size_t loose_count;
 } Forecast;
 // Before the device's peak begins anew.

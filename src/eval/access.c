@@ -63,7 +63,7 @@ Status value_length(Value value, int64_t *out) {
     case VALUE_HANDLE: return length_of_handle(value, out);
     case VALUE_TENSOR:
         if (tensor_rank(value.as.tensor) == 0) break;
-        *out = tensor_shape(value.as.tensor).dims[0];
+        *out = tensor_shape_told(value.as.tensor).dims[0];
         return STATUS_OK;
     default: break;
     }
@@ -144,7 +144,7 @@ const Builtin *builtin_find_method(Value receiver, const char *name, size_t leng
 
 static Value tensor_property_shape(Tensor *tensor) {
     ASSERT(tensor != NULL);
-    Shape shape = tensor_shape(tensor);
+    Shape shape = tensor_shape_told(tensor);
     Value list = value_list((size_t)shape.rank);
     for (int i = 0; i < shape.rank; i++) list_push(list.as.list, value_int(shape.dims[i]));
     return list;
@@ -155,7 +155,8 @@ static Value tensor_property_rank(Tensor *tensor) {
 }
 
 static Value tensor_property_numel(Tensor *tensor) {
-    return value_int(tensor_count(tensor));
+    Shape shape = tensor_shape_told(tensor);
+    return value_int(shape_count(&shape));
 }
 
 static Value tensor_property_dtype(Tensor *tensor) {

@@ -1,5 +1,6 @@
 // try and catch, and blocks that run with something: a buffer, a device, without gradients.
 #include "base/source.h"
+#include "device/foretell.h"
 #include "eval/code.h"
 #include "eval/upper.h"
 #include "model/tensor_buffer.h"
@@ -65,7 +66,9 @@ static Value handle(Frame *frame, const TryCode *attempt) {
 
 static Value eval_try(Frame *frame, const Code *code) {
     const TryCode *attempt = (const TryCode *)code;
+    if (UNLIKELY(foretelling())) foretell_attempt(1);
     Value value = EVAL(frame, attempt->body);
+    if (UNLIKELY(foretelling())) foretell_attempt(-1);
     if (UNLIKELY(interp_interrupts()) && !failed(value)) {
         value_release(value);
         value = interp_fail_interrupted(attempt->body->span);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device/foretell.h"
 #include "eval/call_op.h"
 #include "eval/numbers.h"
 #include "value/convert.h"
@@ -381,7 +382,7 @@ static bool bind_plain(const Builtin *row, const BuiltinArguments *a, BuiltinCal
     return true;
 }
 
-Value builtin_invoke(Interp *interp, const Builtin *row, const BuiltinArguments *arguments) {
+static Value invoke(Interp *interp, const Builtin *row, const BuiltinArguments *arguments) {
     Value result;
     BuiltinCall call;
     if (bind_plain(row, arguments, &call)) {
@@ -400,6 +401,45 @@ Value builtin_invoke(Interp *interp, const Builtin *row, const BuiltinArguments 
     if (form->kind != ROW_OP) return functions[form->id](&call);
     if (numbers_reduce(&call, &result)) return result;
     return op_invoke(&call, arguments->donated);
+}
+
+static bool is_measured(Value value) {
+    return value.kind == VALUE_STRING && string_is_measured(value.as.string);
+}
+
+static bool has_measured_items(Value value) {
+    if (value.kind != VALUE_LIST && value.kind != VALUE_TUPLE) return false;
+    for (size_t i = 0; i < value.as.list->count; i++)
+        if (is_measured(value.as.list->items[i])) return true;
+    return false;
+}
+
+// What a builtin makes of text that shows unknown numbers is such text, or a look at it: its
+// length, a number that it is read as, its parts. What only keeps or shows it is neither.
+static Value carry_measured(const Builtin *row, const BuiltinArguments *arguments, Value result,
+                            bool shown) {
+    bool direct = false;
+    for (size_t i = 0; i < arguments->count; i++) {
+        direct |= is_measured(arguments->positional[i]);
+        shown |= has_measured_items(arguments->positional[i]);
+    }
+    for (size_t i = 0; i < arguments->named_count; i++) direct |= is_measured(arguments->named[i]);
+    if (result.kind == VALUE_STRING && (direct || shown))
+        return string_as_measured(result.as.string);
+    bool number = result.kind == VALUE_BOOL || result.kind == VALUE_INT ||
+                  result.kind == VALUE_FLOAT || result.kind == VALUE_TENSOR;
+    bool taken_apart = arguments->count > 0 && is_measured(arguments->positional[0]) &&
+                       (result.kind == VALUE_LIST || result.kind == VALUE_DICT) &&
+                       (row->kind == ROW_OP || row->id != FUNCTION_list);
+    if (direct && (number || taken_apart)) foretell_unknown();
+    return result;
+}
+
+Value builtin_invoke(Interp *interp, const Builtin *row, const BuiltinArguments *arguments) {
+    if (LIKELY(!foretelling())) return invoke(interp, row, arguments);
+    uint64_t reads = foretell_reads();
+    Value result = invoke(interp, row, arguments);
+    return carry_measured(row, arguments, result, foretell_reads() != reads);
 }
 
 Value interp_call_builtin(Interp *interp, const Builtin *row, const Value *arguments,

@@ -30,7 +30,7 @@ static Status start_tensor(Iterator *iterator) {
         return fail(STATUS_TYPE, "for runs through tensors of rank 1 and more, but this is %s",
                     value_text(iterator->source).text);
     iterator->kind = ITERATE_TENSOR;
-    iterator->left = (uint64_t)tensor->view.dims[0];
+    iterator->left = (uint64_t)tensor_shape_told(tensor).dims[0];
     bool plain = tensor_rank(tensor) == 1 && !dtype_is_float(tensor_dtype(tensor));
     if (!plain) return STATUS_OK;
     Value items = value_to_items(iterator->source, "the tensor");
@@ -100,6 +100,7 @@ Status iterator_start(Iterator *iterator, Value iterable, bool two_names) {
         break;
     case VALUE_STRING:
         iterator->kind = ITERATE_STRING;
+        if (string_is_measured(iterable.as.string)) string_note_look();
         iterator->left = iterable.as.string->length;
         break;
     case VALUE_DICT: status = start_dict(iterator, two_names); break;

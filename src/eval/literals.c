@@ -1,6 +1,7 @@
 // Literals: lists that become tensors, tuples, dictionaries, ranges, interpolated strings, casts.
 #include <stdlib.h>
 
+#include "device/foretell.h"
 #include "eval/access.h"
 #include "eval/annotations.h"
 #include "eval/bind.h"
@@ -366,9 +367,11 @@ static Value format_pieces(Frame *frame, const FormatCode *format, Text *text) {
 
 static Value eval_format(Frame *frame, const Code *code) {
     Text text = {0};
+    uint64_t reads = foretelling() ? foretell_reads() : 0;
     Value value = format_pieces(frame, (const FormatCode *)code, &text);
     text_free(&text);
-    return value;
+    bool measured = foretelling() && foretell_reads() != reads && !failed(value);
+    return measured ? string_as_measured(value.as.string) : value;
 }
 
 const Code *lower_format_string(Lowering *lowering, const Node *node) {

@@ -228,6 +228,7 @@ static Value string_repeat(const String *string, int64_t times) {
     for (int64_t i = 0; i < times; i++) text_append(&text, string->bytes, string->length);
     Value repeated = value_string(text_get(&text), text.length);
     text_free(&text);
+    if (string_is_measured(string)) return string_as_measured(repeated.as.string);
     return repeated;
 }
 

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/sandbox.h"
 #include "base/utf8.h"
+#include "device/foretell.h"
 #include "library/text_file.h"
 #include "value/convert.h"
 
@@ -42,6 +43,7 @@ static Status open_for_reading(const char *path, FILE **out) {
     struct stat about;
     Text place = {0};
     const char *found = aside_read(path, &place);
+    if (found != path && aside_has_measured()) foretell_unknown();
     *out = sandbox_allows(found) ? fopen(found, "rb") : NULL;
     text_free(&place);
     if (!*out || fstat(fileno(*out), &about) != 0) return fail_path("read", path, errno);
@@ -112,6 +114,7 @@ Value builtin_read_file(BuiltinCall *call) {
 
 Value builtin_write_file(BuiltinCall *call) {
     const String *text = call->arguments[1].as.string;
+    if (string_is_measured(text)) aside_note_measured();
     TRY_VALUE(
         text_file_write(path_of(call), text->bytes, text->length, call->arguments[2].as.boolean));
     return value_none();

@@ -198,11 +198,11 @@ Value builtin_error(BuiltinCall *call) {
 // While memory is foretold, numbers that only a run knows are guessed, and an assertion about them
 // holds.
 static bool is_guessed(void) {
-    return foretelling() && foretell_reads() > 0;
+    return foretelling() && foretell_reads() > 0 && !foretell_attempts();
 }
 
 Value builtin_assert(BuiltinCall *call) {
-    bool holds, before = foretell_ignore_reads(true);
+    bool holds, before = foretell_ignore_checks();
     Status status = value_to_bool(call->arguments[0], "the condition of assert", &holds);
     foretell_ignore_reads(before);
     TRY_VALUE(status);
@@ -256,7 +256,7 @@ static Value fail_different(const char *how, Value actual, Value expected, Value
 
 Value builtin_assert_eq(BuiltinCall *call) {
     Value actual = call->arguments[0], expected = call->arguments[1], message = call->arguments[2];
-    bool equal, before = foretell_ignore_reads(true);
+    bool equal, before = foretell_ignore_checks();
     Status status = value_equals(actual, expected, &equal);
     foretell_ignore_reads(before);
     TRY_VALUE(status);
@@ -309,7 +309,7 @@ Value builtin_assert_about_eq(BuiltinCall *call) {
     double tolerance = 0;
     bool given = call->arguments[2].kind != VALUE_ABSENT;
     if (given) TRY_VALUE(value_to_double(call->arguments[2], "tolerance", &tolerance));
-    bool about, before = foretell_ignore_reads(true);
+    bool about, before = foretell_ignore_checks();
     Status status = compare_numbers(actual, expected, given ? &tolerance : NULL, &about);
     foretell_ignore_reads(before);
     TRY_VALUE(status);

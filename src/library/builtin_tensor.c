@@ -44,7 +44,7 @@ static Value sizes_of(Value x) {
     if (x.kind == VALUE_TENSOR || value_is_handle_tensor(x)) {
         Tensor *tensor;
         TRY_VALUE(value_to_tensor(x, "shape: x", &tensor));
-        shape = tensor_shape(tensor);
+        shape = tensor_shape_told(tensor);
         tensor_release(tensor);
     } else if (!number) {
         shape.rank = 1;
@@ -76,7 +76,8 @@ static Value ask_rank(const Tensor *tensor) {
 }
 
 static Value ask_numel(const Tensor *tensor) {
-    return value_int(tensor_count(tensor));
+    Shape shape = tensor_shape_told(tensor);
+    return value_int(shape_count(&shape));
 }
 
 static Value ask_dtype(const Tensor *tensor) {

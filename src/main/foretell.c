@@ -22,6 +22,7 @@
 #include "device/statistics.h"
 #include "learn/learn.h"
 #include "main/foresee.h"
+#include "main/foretell_report.h"
 #include "parser/parser.h"
 #include "ranks/ranks.h"
 #include "runtime/runtime.h"
@@ -36,10 +37,11 @@ typedef struct Pass {
     ForetellGuess guess;
     SourcePos turned[FORETELL_LOOSE_MAX]; // where the other guess is made
     size_t turned_count;
-    bool silent;    // mistakes of the program were shown, or will be, maybe by another rank
-    bool during;    // the program runs already
-    uint64_t limit; // what the device may give; 0: nobody asks whether it fits
-    uint64_t own;   // what the device has
+    ForetellPath *path; // that it goes; NULL: guesses decide alone
+    bool silent;        // mistakes of the program were shown, or will be, maybe by another rank
+    bool during;        // the program runs already
+    uint64_t limit;     // what the device may give; 0: nobody asks whether it fits
+    uint64_t own;       // what the device has
     // In words, as long as places can be told: what it needs, and why it cannot run.
     Text needs, why;
     const char *help;
@@ -72,20 +74,34 @@ static json_t *holders_json(const Forecast *forecast) {
     return array;
 }
 
-static json_t *places_json(const SourcePos *positions, size_t count) {
+static json_t *loose_json(const Forecast *forecast) {
     json_t *array = json_array();
-    for (size_t i = 0; i < count; i++) json_array_append_new(array, place_json(positions[i]));
+    for (size_t i = 0; i < forecast->loose_count; i++) {
+        json_t *place = place_json(forecast->loose[i]);
+        if (json_is_object(place))
+            json_object_set_new(place, "open", json_boolean(forecast->open[i]));
+        json_array_append_new(array, place);
+    }
     return array;
 }
 
-static const struct {
-    const char *key, *meaning;
-} purposes[PURPOSE_COUNT] = {
-    [PURPOSE_PARAMETER] = {"parameters", "of it for what is trained"},
-    [PURPOSE_TAPE] = {"tape", "of it for results that backward reads"},
-    [PURPOSE_OPTIMIZER] = {"optimizer", "of it for states of optimizers"},
-    [PURPOSE_CACHE] = {"kv cache", "of it for keys and values"},
-};
+static void call_estimate(json_t *found) {
+    json_object_set(found, "estimate", json_object_get(found, "peak"));
+    json_object_set_new(found, "peak", json_null());
+}
+
+// A peak that is claimed for no run is called what it is.
+static void state_claim(json_t *found, ForecastClaim claim) {
+    static const char *const words[] = {
+        [FORECAST_EXACT] = "exact", [FORECAST_BOUND] = "bound", [FORECAST_ESTIMATE] = "estimate"};
+    json_object_set_new(found, "claim", json_string(words[claim]));
+    json_object_set_new(found, "exact", json_boolean(claim == FORECAST_EXACT));
+    if (claim != FORECAST_ESTIMATE) return;
+    json_t *other;
+    size_t i;
+    call_estimate(found);
+    json_array_foreach(json_object_get(found, "others"), i, other) call_estimate(other);
+}
 
 static json_t *found_json(const Device *device, const Forecast *forecast) {
     json_t *operation = json_pack("{s:I, s:o}", "bytes", (json_int_t)forecast->operation_bytes,
@@ -98,19 +114,18 @@ static json_t *found_json(const Device *device, const Forecast *forecast) {
                              (json_int_t)known->tensor_bytes, "at", place_json(known->tensor_at));
     uint64_t room = forecast->away_room < INT64_MAX ? forecast->away_room : INT64_MAX;
     json_t *found = json_pack(
-        "{s:s, s:s, s:b, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, "
-        "s:o, s:n}",
-        "device", device->name, "description", device->description, "exact",
-        forecast->loose_count == 0, "peak", (json_int_t)forecast->peak_bytes, "at",
-        place_json(forecast->peak_at), "holders", holders_json(forecast), "cached",
-        (json_int_t)forecast->cached_bytes, "mapped", (json_int_t)forecast->mapped_bytes,
-        "repacked", (json_int_t)forecast->repacked_bytes, "read", (json_int_t)forecast->read_bytes,
-        "held", (json_int_t)forecast->held_bytes, "limit", (json_int_t)device->memory_limit, "own",
-        (json_int_t)device->own_bytes, "room", (json_int_t)room, "operation", operation, "tensor",
-        tensor, "sure", sure, "loose", places_json(forecast->loose, forecast->loose_count),
-        "failure");
+        "{s:s, s:s, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, "
+        "s:n}",
+        "device", device->name, "description", device->description, "peak",
+        (json_int_t)forecast->peak_bytes, "at", place_json(forecast->peak_at), "holders",
+        holders_json(forecast), "cached", (json_int_t)forecast->cached_bytes, "mapped",
+        (json_int_t)forecast->mapped_bytes, "repacked", (json_int_t)forecast->repacked_bytes,
+        "read", (json_int_t)forecast->read_bytes, "held", (json_int_t)forecast->held_bytes, "limit",
+        (json_int_t)device->memory_limit, "own", (json_int_t)device->own_bytes, "room",
+        (json_int_t)room, "operation", operation, "tensor", tensor, "sure", sure, "loose",
+        loose_json(forecast), "failure");
     for (int i = PURPOSE_RESULT + 1; i < PURPOSE_COUNT; i++)
-        json_object_set_new(found, purposes[i].key,
+        json_object_set_new(found, foretell_purposes[i].key,
                             json_integer((json_int_t)forecast->purposes[i]));
     return found;
 }
@@ -154,6 +169,9 @@ static void run_and_clear(void *context) {
         pass->found = found_json(device, &pass->forecast);
         json_object_set_new(pass->found, "others", others_json());
         json_object_update(pass->found, failure);
+        // A size that is larger than in a run may be the mistake.
+        if (pass->forecast.bounded && json_object_size(failure) > 0)
+            pass->forecast.claim = FORECAST_ESTIMATE;
     }
     json_decref(failure);
 }
@@ -226,7 +244,8 @@ static Status run_pass(Pass *pass, FILE *nowhere) {
 
 static void foretell_here(Pass *pass) {
     FILE *nowhere = fopen("/dev/null", "we");
-    foretelling_begin(pass->guess, pass->turned, pass->turned_count);
+    ForetellPlan plan = {pass->guess, pass->turned, pass->turned_count, pass->path};
+    foretelling_begin(&plan);
     if (pass->silent) output_redirect(nowhere, nowhere);
     pass->program = program_load(pass->line->file, pass->line->code);
     Status status = pass->program ? run_pass(pass, nowhere) : STATUS_OK;
@@ -285,126 +304,6 @@ static bool foretell_once(Pass *pass) {
     return pass->found != NULL;
 }
 
-// --- the report ----------------------------------------------------------------------------------
-
-static double megabytes(const json_t *found, const char *key) {
-    return (double)json_integer_value(json_object_get(found, key)) / 0x1p20;
-}
-
-static void append_place(Text *out, const json_t *place) {
-    if (!json_is_object(place)) {
-        text_append_string(out, "an unknown place");
-        return;
-    }
-    text_format(out, "%s:%lld:%lld", json_string_value(json_object_get(place, "file")),
-                (long long)json_integer_value(json_object_get(place, "line")),
-                (long long)json_integer_value(json_object_get(place, "column")));
-}
-
-static void append_amount(Text *out, const char *what, const json_t *found, const char *key) {
-    text_format(out, "%-10s%12.2f MB", what, megabytes(found, key));
-}
-
-static void append_holders(Text *out, const json_t *found) {
-    const json_t *holder;
-    size_t i;
-    double peak = megabytes(found, "peak");
-    if (peak > 0) text_append_string(out, "held at the peak:\n");
-    json_array_foreach(json_object_get(found, "holders"), i, holder) {
-        double held = megabytes(holder, "bytes");
-        text_format(out, "%9.2f MB%7.1f %%   ", held, 100 * held / peak);
-        append_place(out, json_object_get(holder, "at"));
-        text_format(out, "    %s\n", json_string_value(json_object_get(holder, "expression")));
-    }
-}
-
-static void append_others(Text *out, const json_t *found) {
-    const json_t *other;
-    size_t i;
-    json_array_foreach(json_object_get(found, "others"), i, other) {
-        append_amount(out, json_string_value(json_object_get(other, "device")), other, "peak");
-        text_append_string(out, "   at ");
-        append_place(out, json_object_get(other, "at"));
-        text_append_char(out, '\n');
-    }
-}
-
-static void append_doubts(Text *out, const json_t *found) {
-    const json_t *place;
-    size_t i;
-    json_array_foreach(json_object_get(found, "loose"), i, place) {
-        text_append_string(out,
-                           i == 0 ? "estimate: numbers that only a run knows are read at " : ", ");
-        append_place(out, place);
-    }
-    if (i > 0) text_append_char(out, '\n');
-    const json_t *failure = json_object_get(found, "failure");
-    if (!json_is_object(failure)) return;
-    text_append_string(out, "the program ends with an error at ");
-    append_place(out, json_object_get(failure, "at"));
-    text_format(out, ": %s\n", json_string_value(json_object_get(failure, "message")));
-}
-
-static void append_found(Text *text, const json_t *found) {
-    const json_t *operation = json_object_get(found, "operation");
-    text_format(text, "=== Device memory foretold: %s %s ===\n",
-                json_string_value(json_object_get(found, "device")),
-                json_string_value(json_object_get(found, "description")));
-    append_amount(text, "peak", found, "peak");
-    if (json_is_object(json_object_get(found, "at"))) {
-        text_append_string(text, "   at ");
-        append_place(text, json_object_get(found, "at"));
-    }
-    text_append_char(text, '\n');
-    for (int i = PURPOSE_RESULT + 1; i < PURPOSE_COUNT; i++) {
-        if (megabytes(found, purposes[i].key) == 0) continue;
-        append_amount(text, purposes[i].key, found, purposes[i].key);
-        text_format(text, "   %s\n", purposes[i].meaning);
-    }
-    append_amount(text, "at once", operation, "bytes");
-    text_append_string(text, "   for the largest operation, at ");
-    append_place(text, json_object_get(operation, "at"));
-    text_append_char(text, '\n');
-    append_amount(text, "pool", found, "cached");
-    text_append_string(text, "   kept for later at the end\n");
-    if (megabytes(found, "mapped") > 0) {
-        append_amount(text, "mapped", found, "mapped");
-        text_append_string(text, "   of files, used where they are\n");
-    }
-    if (megabytes(found, "repacked") > 0) {
-        append_amount(text, "repacked", found, "repacked");
-        text_append_string(text, "   of weights, in the layout of products\n");
-    }
-    append_holders(text, found);
-    append_others(text, found);
-    append_doubts(text, found);
-}
-
-// An array where there are several ranks, of which each brings its part.
-static void append_json(Text *text, const json_t *found) {
-    int own = ranks_own(), count = ranks_count();
-    char *dumped = json_dumps(found, JSON_INDENT(2));
-    if (count > 1) text_append_string(text, own == 0 ? "[\n" : ",\n");
-    text_append_string(text, dumped);
-    if (count > 1 && own == count - 1) text_append_string(text, "\n]");
-    if (own == count - 1) text_append_char(text, '\n');
-    free(dumped);
-}
-
-// The first rank has those of all.
-static Status show(const json_t *found, bool json) {
-    Text text = {0};
-    if (json)
-        append_json(&text, found);
-    else
-        append_found(&text, found);
-    if (!json) ranks_number_lines(&text);
-    Status status = ranks_join_texts(&text);
-    fputs(text_get(&text), stdout);
-    text_free(&text);
-    return status;
-}
-
 // Files that were put aside go with the interrupted pass. Where there are none, or at the second
 // signal, nothing is waited for.
 static void on_signal(int number) {
@@ -438,13 +337,31 @@ static int failed_status(void) {
 // Leaves the pass with the higher peak in `best`.
 static bool compare(Pass *best, Pass other) {
     bool found = foretell_interruptibly(&other);
+    ForecastClaim claim = best->forecast.claim;
+    if (other.forecast.claim > claim) claim = other.forecast.claim;
     Pass lower = other;
     if (found && other.forecast.peak_bytes > best->forecast.peak_bytes) {
         lower = *best;
         *best = other;
     }
+    best->forecast.claim = claim;
     json_decref(lower.found);
     return found;
+}
+
+// Every way that conditions can go, unless they are too many; then, or where more than they are
+// unknown, false.
+static bool follow_paths(Pass *best) {
+    enum { PASSES_MAX = 256, SECONDS_MAX = 10 };
+    ForetellPath *path = best->path;
+    clock_t begun = clock();
+    bool whole = json_array_size(json_object_get(best->found, "others")) == 0;
+    for (int passes = 1; whole && foretell_path_next(path); passes++) {
+        bool found = compare(best, (Pass){.line = best->line, .silent = true, .path = path});
+        bool late = passes == PASSES_MAX || clock() - begun > SECONDS_MAX * CLOCKS_PER_SEC;
+        whole = found && !late && best->forecast.claim == FORECAST_BOUND;
+    }
+    return whole && path->made <= FORETELL_CHOICES_MAX;
 }
 
 // Conditions need not go the same way: each is turned, and stays so where that takes more.
@@ -461,17 +378,25 @@ static bool turn_places(Pass *best) {
     return found;
 }
 
+static bool guess_more(Pass *best) {
+    bool found =
+        compare(best, (Pass){.line = best->line, .guess = FORETELL_GUESS_FALSE, .silent = true});
+    return found && (ranks_count() > 1 || turn_places(best));
+}
+
 // Where one rank needs a second pass all make it. What is sure the first one knows.
 static bool foretell_and_show(const CommandLine *line) {
-    Pass best = {.line = line, .guess = FORETELL_GUESS_TRUE, .silent = ranks_own() != 0};
-    bool loose = false;
-    bool found = foretell_interruptibly(&best) &&
-                 is_told(ranks_any(best.forecast.loose_count > 0 && !line->sure, &loose));
-    if (found && loose) {
-        found = compare(&best, (Pass){.line = line, .guess = FORETELL_GUESS_FALSE, .silent = true});
-        if (found && ranks_count() == 1) found = turn_places(&best);
-    }
-    found = found && is_told(show(best.found, line->json));
+    ForetellPath path = {0};
+    Pass best = {.line = line, .silent = ranks_own() != 0, .path = &path};
+    bool loose = false, alone = ranks_count() == 1;
+    bool found =
+        foretell_interruptibly(&best) && is_told(ranks_any(best.forecast.loose_count > 0, &loose));
+    bool bound = loose && alone && !line->sure && best.forecast.claim == FORECAST_BOUND;
+    bool whole = found && bound && follow_paths(&best);
+    if (found && loose && !whole) best.forecast.claim = FORECAST_ESTIMATE;
+    if (found && loose && !whole && !line->sure) found = guess_more(&best);
+    if (found) state_claim(best.found, best.forecast.claim);
+    found = found && is_told(foretell_report(best.found, line->json));
     json_decref(best.found);
     return found;
 }
@@ -501,6 +426,8 @@ char *foretell_in_json(const CommandLine *line) {
     Pass pass = {.line = line, .silent = true};
     foretell_without_input(&pass);
     bool whole = pass.found && json_is_null(json_object_get(pass.found, "failure"));
+    bool loose = pass.forecast.loose_count > 0;
+    if (whole) state_claim(pass.found, loose ? FORECAST_ESTIMATE : FORECAST_EXACT);
     char *text = whole ? json_dumps(pass.found, JSON_COMPACT) : NULL;
     json_decref(pass.found);
     return text;

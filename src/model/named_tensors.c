@@ -131,8 +131,10 @@ Status stored_download(Tensor *tensor, void **out, size_t *length) {
     void *numbers = memory_allocate(bytes + 1);
     Status status = STATUS_OK;
     bool before = foretell_ignore_reads(true);
+    uint64_t reads = foretelling() ? foretell_reads() : 0;
     if (bytes > 0) status = buffer_download(dense->view.buffer, dense->view.offset, numbers, bytes);
     foretell_ignore_reads(before);
+    if (foretelling() && foretell_reads() != reads) memset(numbers, FORETELL_FILLER, bytes);
     tensor_release(dense);
     if (status != STATUS_OK) {
         free(numbers);

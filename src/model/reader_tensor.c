@@ -5,6 +5,7 @@
 #include "base/half.h"
 #include "base/memory.h"
 #include "device/cpu/quant.h"
+#include "device/foretell.h"
 #include "model/reader.h"
 
 static void release_map(void *map) {
@@ -61,6 +62,13 @@ static Shape shape_before(Shape shape, const TensorChange *change) {
     return shape;
 }
 
+// Numbers that only a run knows were put aside, and are as unknown as they were.
+static bool is_filler(const uint8_t *bytes, size_t count) {
+    size_t i = 0;
+    while (i < count && bytes[i] == FORETELL_FILLER) i++;
+    return foretelling() && count > 0 && i == count;
+}
+
 Status reader_tensor(const StoredTensor *tensor, bool copy, Tensor **out) {
     Device *device;
     ASSERT(tensor->usable);
@@ -85,6 +93,7 @@ Status reader_tensor(const StoredTensor *tensor, bool copy, Tensor **out) {
     } else {
         TRY(copy_bytes(device, bytes, tensor->bytes, &label, &buffer));
     }
+    if (is_filler(bytes, tensor->bytes)) foretell_forget(buffer);
     Shape stored = shape_before(tensor->shape, &tensor->change);
     *out = tensor_from_buffer(buffer, 0, label.dtype, &stored);
     return STATUS_OK;

@@ -24,7 +24,7 @@ Status compose_wide(Tensor *x, Tensor **out) {
 static Status check_whole(const OpCall *call, Tensor *x, const char *what) {
     int64_t count = tensor_count(x);
     double *values = memory_allocate_zeroed((size_t)count + 1, sizeof *values);
-    bool before = foretell_ignore_reads(true);
+    bool before = foretell_ignore_checks();
     Status status = tensor_read_floats(x, values);
     foretell_ignore_reads(before);
     for (int64_t i = 0; status == STATUS_OK && i < count; i++)
@@ -71,7 +71,7 @@ static void find_extremes(const int64_t *numbers, int64_t count, int64_t extreme
 static Status read_extremes(const Tensor *index, Tensor *both, int64_t extremes[2]) {
     TRY(put_extreme(index, REDUCE_MIN, both, 0));
     TRY(put_extreme(index, REDUCE_MAX, both, 1));
-    bool before = foretell_ignore_reads(true);
+    bool before = foretell_ignore_checks();
     Status status = tensor_read_integers(both, extremes);
     foretell_ignore_reads(before);
     return status;

@@ -218,10 +218,11 @@ Status op_run_nonzero(const OpCall *call, Tensor **results) {
     bool ignored = foretell_ignore_reads(true);
     TRY(tensor_read_integers(number, &count));
     foretell_ignore_reads(ignored);
-    foretell_most(&number->view, tensor_count(x), &count);
+    bool bounded = foretell_most(number->view.buffer, tensor_count(x), &count);
     ASSERT(count >= 0 && count <= tensor_count(x));
     Shape shape = {.rank = 2, .dims = {count, tensor_rank(x)}};
     TRY(tensor_new(x->device, DTYPE_INT64, &shape, &result));
+    if (bounded) foretell_bound(result->view.buffer);
     KernelOptions options = {0};
     TRY(compose_kernel(call, KERNEL_NONZERO, &options, (TensorSpan){&x, 1}, result));
     return compose_give(&result, results);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "device/foretell.h"
 #include "shape/rules.h"
 #include "tensor/gradient/remake.h"
 #include "tensor/gradient/tape_node.h"
@@ -242,6 +243,8 @@ Status index_get(Tensor *x, const IndexItem *items, int count, Tensor **out) {
     IndexPlan plan;
     Status status = index_plan_make(x, items, count, &plan);
     if (status == STATUS_OK) status = get_planned(x, &plan, &(Items){items, count}, out);
+    if (status == STATUS_OK && plan.guessed) foretell_forget((*out)->view.buffer);
+    if (status == STATUS_OK && plan.bounded) foretell_bound((*out)->view.buffer);
     index_plan_free(&plan);
     return status;
 }
@@ -426,6 +429,7 @@ static Status set_items(Tensor *target, const IndexItem *items, int count, const
     IndexPlan plan;
     Status status = index_plan_make(target, items, count, &plan);
     if (status == STATUS_OK) status = set_planned(target, &plan, value);
+    if (status == STATUS_OK && plan.guessed) foretell_forget(target->view.buffer);
     index_plan_free(&plan);
     return status;
 }

@@ -6,9 +6,11 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/number.h"
+#include "device/foretell.h"
 #include "shape/rules.h"
 #include "tensor/compose.h"
 #include "tensor/view.h"
@@ -79,13 +81,27 @@ Status index_check_mask(const Tensor *x, int first_dim, const Tensor *mask) {
     return shape_mask(&type, first_dim, &mask_type);
 }
 
+// Of one that only a run knows every place counts.
+static Status read_mask(IndexPlan *plan, Tensor *mask, uint8_t *out) {
+    int64_t count = tensor_count(mask), most = 0;
+    TRY(tensor_materialize(mask));
+    bool guessed = foretell_most(mask->view.buffer, count, &most);
+    bool before = foretell_ignore_reads(guessed);
+    Status status = tensor_read_bools(mask, out);
+    foretell_ignore_reads(before);
+    if (guessed) memset(out, true, (size_t)count);
+    plan->guessed |= guessed;
+    plan->bounded |= guessed;
+    return status;
+}
+
 // A mask picks where it is true: one list of positions for each of its dimensions.
 static Status pick_mask(Walk *walk, Tensor *mask) {
     int rank = mask->view.rank;
     TRY(index_check_mask(walk->x, walk->source, mask));
     int64_t elements = tensor_count(mask), count = 0;
     uint8_t *boolean = memory_allocate((size_t)elements);
-    Status status = tensor_read_bools(mask, boolean);
+    Status status = read_mask(walk->plan, mask, boolean);
     if (status != STATUS_OK) {
         free(boolean);
         return status;
@@ -153,7 +169,12 @@ static Status pick_indexes(Walk *walk, Tensor *index) {
     TRY(keep_on_device(walk, size, index, &picked->index));
     if (picked->index) return STATUS_OK;
     picked->positions = memory_allocate((size_t)count * sizeof(int64_t));
-    TRY(read_whole(index, picked->positions, count));
+    bool guessed = !index->host && !foretell_knows(index->view.buffer); // they decide no size
+    bool before = foretell_ignore_reads(guessed);
+    Status status = read_whole(index, picked->positions, count);
+    foretell_ignore_reads(before);
+    TRY(status);
+    walk->plan->guessed |= guessed;
     for (int64_t i = 0; i < count; i++) {
         int64_t position = picked->positions[i];
         if (position < -size || position >= size) {

@@ -20,6 +20,9 @@ typedef struct IndexPlan {
     Picked picked[RANK_MAX];
     Shape picked_shape; // all index tensors broadcast together
     int place;          // where its dimensions stand in the result
+    // While memory is foretold: positions that only a run knows stand for others, and are as many
+    // as they can be.
+    bool guessed, bounded;
 } IndexPlan;
 
 // Free it also on failure.

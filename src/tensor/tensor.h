@@ -56,6 +56,7 @@ static inline DType tensor_dtype(const Tensor *tensor) {
 int64_t tensor_count(const Tensor *tensor); // number of elements; 1 for rank 0
 bool tensor_is_contiguous(const Tensor *tensor);
 Shape tensor_shape(const Tensor *tensor);
+Shape tensor_shape_told(const Tensor *tensor); // to the program (foretell_shape_read)
 
 // Reads to the host, in row-major order, converted: waits for the device. `count` elements.
 Status tensor_read_floats(Tensor *tensor, double *out) MUST_USE;

@@ -76,7 +76,7 @@ static Value items_of_tensor(Tensor *tensor, const char *what) {
         fail_kind(what, "something with elements", value_tensor(tensor));
         return value_fail();
     }
-    int64_t count = tensor_shape(tensor).dims[0];
+    int64_t count = tensor_shape_told(tensor).dims[0];
     Value list = value_list_of((size_t)count);
     if (list.kind == VALUE_FAIL) return list;
     bool numbers = tensor_rank(tensor) == 1 && !dtype_is_float(tensor_dtype(tensor));

@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "base/utf8.h"
 #include "catalog/catalog.h"
+#include "device/foretell.h"
 #include "value/format.h"
 #include "value/object.h"
 #include "value/print.h"
@@ -104,6 +105,7 @@ static Status print_nested(Value value, bool quoted, const Outer *outer, Text *o
     case VALUE_INT: number_append_integer(out, value.as.integer); break;
     case VALUE_FLOAT: number_append_float(out, value.as.number); break;
     case VALUE_STRING:
+        if (string_is_measured(value.as.string)) foretell_text_shown();
         if (quoted)
             text_append_quoted(out, value.as.string->bytes, value.as.string->length);
         else

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/utf8.h"
+#include "device/foretell.h"
 #include "value/heap.h"
 
 enum {
@@ -98,8 +99,20 @@ const String *string_end(const String *string) {
     return string;
 }
 
+Value string_as_measured(const String *string) {
+    ASSERT(foretelling());
+    Value copy = value_string(string->bytes, string->length);
+    copy.as.string->codepoints = STRING_MEASURED;
+    return copy;
+}
+
+void string_note_look(void) {
+    foretell_unknown();
+}
+
 uint64_t string_hash(const String *string) {
     if (string->hash) return string->hash;
+    if (string_is_measured(string)) string_note_look();
     uint64_t hash = 0xCBF29CE484222325u;
     for (size_t i = 0; i < string->length; i++)
         hash = (hash ^ (unsigned char)string->bytes[i]) * 0x100000001B3u;
@@ -109,6 +122,10 @@ uint64_t string_hash(const String *string) {
 
 int64_t string_length(const String *string) {
     // The count is remembered in place: a cache that no reader can tell from an unchanging string.
+    if (string_is_measured(string)) {
+        string_note_look();
+        return (int64_t)utf8_count(string->bytes, string->length);
+    }
     if (string->codepoints < 0)
         ((String *)(uintptr_t)string)->codepoints =
             (int64_t)utf8_count(string->bytes, string->length);
@@ -165,7 +182,7 @@ Value string_slice(const String *string, int64_t start, int64_t count) {
     size_t first = ascii ? (size_t)start : byte_of(string, start);
     if (count == 1)
         return string_character(string->bytes + first, ascii ? 1 : character_size(string, first));
-    ASSERT(start >= 0 && count >= 0 && count <= string->codepoints - start);
+    ASSERT(start >= 0 && count >= 0);
     size_t end = ascii                ? first + (size_t)count
                  : count <= MARK_STEP ? skip(string, first, count)
                                       : byte_of(string, start + count);
@@ -204,14 +221,17 @@ static Value concat_long(const String *a, const String *b, size_t length) {
 
 Value string_concat(const String *a, const String *b) {
     size_t length = a->length + b->length;
-    if (length >= LONG_MIN_BYTES) return concat_long(a, b, length);
+    bool measured = string_is_measured(a) || string_is_measured(b);
+    if (length >= LONG_MIN_BYTES && !measured) return concat_long(a, b, length);
     String *joined = short_string(length);
     memcpy((char *)(joined + 1), a->bytes, a->length);
     memcpy((char *)(joined + 1) + a->length, b->bytes, b->length);
+    if (measured) joined->codepoints = STRING_MEASURED;
     return string_value(joined);
 }
 
 int string_compare(const String *a, const String *b) {
+    if (string_is_measured(a) || string_is_measured(b)) string_note_look();
     size_t shorter = a->length < b->length ? a->length : b->length;
     int order = memcmp(a->bytes, b->bytes, shorter);
     if (order != 0) return order < 0 ? -1 : 1;

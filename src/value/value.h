@@ -68,10 +68,14 @@ typedef struct Value {
 
 struct String {
     size_t length;      // bytes
-    int64_t codepoints; // -1 until counted
+    int64_t codepoints; // -1 until counted; STRING_MEASURED
     uint64_t hash;      // 0 until a dictionary asked
     const char *bytes;  // after them comes NUL, unless a longer string shares them (string_end)
 };
+
+// Of a text that shows numbers which only a run knows, while memory is foretold: it is carried on
+// to other texts, and whoever looks at it is noted (device/foretell.h).
+enum { STRING_MEASURED = -2 };
 
 struct Range {
     int64_t start, stop, step; // half-open; step is never 0
@@ -186,10 +190,16 @@ Value string_character(const char *bytes, size_t size);
 // Strings by code points. Indexes are in range 0..string_length. Each takes constant time, once the
 // string is known.
 int64_t string_length(const String *string);
+static inline bool string_is_measured(const String *string) {
+    return UNLIKELY(string->codepoints == STRING_MEASURED);
+}
+Value string_as_measured(const String *string);
+void string_note_look(void);
 Value string_slice(const String *string, int64_t start, int64_t count);
 // Takes the time of b alone where a is long and was made by string_concat, too.
 Value string_concat(const String *a, const String *b);
 static inline bool string_equals(const String *a, const String *b) {
+    if (string_is_measured(a) || string_is_measured(b)) string_note_look();
     return a == b || (a->length == b->length &&
                       (a->length == 0 ||
                        (a->bytes[0] == b->bytes[0] && memcmp(a->bytes, b->bytes, a->length) == 0)));
