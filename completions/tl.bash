@@ -59,19 +59,19 @@ _tl() {
              zip'
     else
         case $command in
-        run) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --time-limit --sandbox' ;;
+        run) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --disk-limit --time-limit --sandbox' ;;
         repl) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --sandbox' ;;
         check) words='--device --json --memory --sums' ;;
-        test) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --time-limit --sandbox --filter' ;;
-        bench) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --time-limit --sandbox --filter' ;;
-        profile) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --time-limit --sandbox' ;;
+        test) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --disk-limit --time-limit --sandbox --filter' ;;
+        bench) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --disk-limit --time-limit --sandbox --filter' ;;
+        profile) words='--device --memory-check --seed --quiet --verbose --ranks --memory-limit --host-limit --disk-limit --time-limit --sandbox' ;;
         generate) words='--device --memory-check --seed --max-tokens --temperature --top-k --top-p --stop' ;;
         chat) words='--device --memory-check --seed --max-tokens --temperature --top-k --top-p --stop --system' ;;
         serve) words='--device --memory-check --host --port --key --lora --name --batch --queue --body-limit' ;;
         models) words='--device --memory-check --json' ;;
         quantize) words='--device --memory-check' ;;
         fmt) words='--check' ;;
-        mcp) words='--host-limit --time-limit --sandbox' ;;
+        mcp) words='--host-limit --disk-limit --time-limit --sandbox' ;;
         esac
         [[ $current == -* ]] || words=
     fi

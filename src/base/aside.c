@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/disk_room.h"
 #include "base/memory.h"
 #include "base/runtime.h"
 
@@ -41,9 +42,8 @@ bool aside_is_empty(const Aside *aside) {
 }
 
 static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *at) {
-    (void)about;
-    (void)kind;
     (void)at;
+    if (kind == FTW_F) (void)disk_room_take(about->st_size, DISK_NOTHING);
     return remove(path);
 }
 
@@ -97,6 +97,9 @@ bool aside_has_measured(void) {
 void aside_remove(const char *path) {
     Text place = {0};
     const char *found = aside_read(path, &place);
-    if (found != path || !runtime_current->aside) (void)unlink(found);
+    struct stat about;
+    bool own = found != path || !runtime_current->aside;
+    if (own && lstat(found, &about) == 0 && unlink(found) == 0 && S_ISREG(about.st_mode))
+        (void)disk_room_take(about.st_size, DISK_NOTHING);
     text_free(&place);
 }

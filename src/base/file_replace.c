@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/aside.h"
+#include "base/disk_room.h"
 #include "base/memory.h"
 #include "base/runtime.h"
 #include "base/sandbox.h"
@@ -90,8 +91,15 @@ static int take_turn(const char *target) {
 }
 
 static bool move_onto(const char *part, const char *target, const struct stat *before, bool kept) {
+    struct stat after;
     bool given = !before || chmod(part, before->st_mode & 07777) == 0;
-    if (!given || (kept && !is_kept(part)) || rename(part, target) != 0) return false;
+    if (!given || (kept && !is_kept(part)) || stat(part, &after) != 0) return false;
+    int64_t had = before ? before->st_size : DISK_NOTHING;
+    if (!disk_room_take(had, after.st_size)) return false;
+    if (rename(part, target) != 0) {
+        (void)disk_room_take(after.st_size, had); // what is given back always fits
+        return false;
+    }
     if (kept) keep_name(target);
     return true;
 }

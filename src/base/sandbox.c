@@ -16,6 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/disk_room.h"
 #include "base/memory.h"
 
 // Rights that are newer than the headers of Debian 12.
@@ -157,6 +158,11 @@ bool sandbox_allows(const char *path) {
 
 const char *file_problem(int error) {
     static _Thread_local char words[512];
+    if (error == EFBIG && disk_room_left() < UINT64_MAX) {
+        snprintf(words, sizeof words, "%s (--disk-limit leaves %llu bytes)", strerror(error),
+                 (unsigned long long)disk_room_left());
+        return words;
+    }
     if (error != EACCES || !sandbox_folder) return strerror(error);
     snprintf(words, sizeof words, "%s (the program may touch only files in %s, by --sandbox)",
              strerror(error), sandbox_folder);

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/disk_room.h"
 #include "base/runtime.h"
 #include "device/cpu/available.h"
 #include "device/kernel.h"
@@ -95,6 +96,7 @@ uint64_t spill_room(const Device *device) {
     struct rlimit file;
     uint64_t room = UINT64_MAX;
     if (statvfs(first_folder(), &disk) == 0) room = (uint64_t)disk.f_bavail * disk.f_frsize;
+    if (disk_room_left() < room) room = disk_room_left();
     return getrlimit(RLIMIT_FSIZE, &file) == 0 && file.rlim_cur < room ? file.rlim_cur : room;
 }
 
@@ -118,10 +120,13 @@ static bool take_free_place(Pool *pool, Buffer *buffer) {
     return false;
 }
 
-static void take_place(Pool *pool, Buffer *buffer) {
-    if (take_free_place(pool, buffer)) return;
+static Status take_place(Pool *pool, Buffer *buffer) {
+    if (take_free_place(pool, buffer)) return STATUS_OK;
+    uint64_t end = pool->spill.end + place_bytes(pool, buffer);
+    if (!disk_room_take((int64_t)pool->spill.end, (int64_t)end)) return STATUS_MEMORY;
     buffer->away_at = pool->spill.end;
-    pool->spill.end += place_bytes(pool, buffer);
+    pool->spill.end = end;
+    return STATUS_OK;
 }
 
 static void give_place(Pool *pool, const Buffer *buffer) {
@@ -209,8 +214,7 @@ static Status transfer_all(Transfer transfer, int file, const Buffer *buffer) {
 static Status take_store(Pool *pool, Buffer *buffer) {
     if (shares_host_memory(pool->device)) {
         TRY(open_file(&pool->spill));
-        take_place(pool, buffer);
-        return STATUS_OK;
+        return take_place(pool, buffer);
     }
     return take_memory(pool, buffer);
 }
@@ -543,5 +547,6 @@ void spill_expect(const Buffer *buffer) {
 void spill_close(Pool *pool) {
     free_places(pool);
     if (pool->spill.file > 0) close(pool->spill.file);
+    (void)disk_room_take((int64_t)pool->spill.end, 0);
     VECTOR_FREE(&pool->spill.free);
 }

@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include "base/aside.h"
+#include "base/disk_room.h"
 #include "base/memory.h"
 #include "base/runtime.h"
+#include "base/sandbox.h"
 #include "device/settings.h"
 #include "generate/attached.h"
 #include "generate/prompt_cache_room.h"
@@ -121,8 +123,10 @@ Status prompt_cache_open(const char *folder, Network *network, PromptCache **out
                                   "hooks do");
     if (network->cache_field < 0)
         return fail(STATUS_VALUE, "texts cannot be kept: the page has no field cache: KVCache");
-    if (!runtime_current->aside && mkdir(folder, 0777) != 0 && errno != EEXIST)
-        return fail(STATUS_IO, "cannot make the folder %s: %s", folder, strerror(errno));
+    bool made = !runtime_current->aside && mkdir(folder, 0777) == 0;
+    if (made && !disk_room_take(DISK_NOTHING, 0)) made = rmdir(folder) != 0;
+    if (!runtime_current->aside && !made && errno != EEXIST)
+        return fail(STATUS_IO, "cannot make the folder %s: %s", folder, file_problem(errno));
     TRY(find_key(network, &key));
     DeviceSettings settings;
     TRY(device_settings_read(&settings));

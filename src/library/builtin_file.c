@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/aside.h"
+#include "base/disk_room.h"
 #include "base/file_replace.h"
 #include "base/memory.h"
 #include "base/sandbox.h"
@@ -75,6 +76,12 @@ typedef struct WriteJob {
     size_t length;
 } WriteJob;
 
+// What is written anew counts where it is put into its place (base/file_replace.h).
+static bool counts_appended(const WriteJob *job, off_t before) {
+    int64_t had = before > 0 ? before : DISK_NOTHING;
+    return before < 0 || disk_room_take(had, before + (off_t)job->length);
+}
+
 static Status write_bytes(const char *target, void *context) {
     const WriteJob *job = context;
     FILE *file = fopen(target, job->mode);
@@ -83,6 +90,10 @@ static Status write_bytes(const char *target, void *context) {
     bool whole = fwrite(job->bytes, 1, job->length, file) == job->length;
     int error = errno;
     if (fclose(file) != 0) {
+        whole = false;
+        error = errno;
+    }
+    if (whole && job->mode[0] == 'a' && !counts_appended(job, before)) {
         whole = false;
         error = errno;
     }

@@ -22,6 +22,7 @@ typedef enum RunMode { RUN_PROGRAM, RUN_TESTS, RUN_BENCHES } RunMode;
 // What a program may use of this process; 0 and NULL: no limit.
 typedef struct Limits {
     uint64_t host_bytes; // --host-limit: all memory of the process that is not a mapped file
+    uint64_t disk_bytes; // --disk-limit: what it may leave on the disk
     double seconds;      // --time-limit
     const char *sandbox; // --sandbox: the only folder whose files it may touch
 } Limits;

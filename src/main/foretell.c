@@ -470,7 +470,8 @@ bool foretell_refuses(const CommandLine *line) {
     Foresight foresight = {.context = (void *)(uintptr_t)line};
     if (pass.limit == 0) foresight.large = foresee_large;
     bool open = pass.limit == 0 || atomic_load(&pass.unfinished);
-    if (open && !ranks_have_met()) foresight.opened = foresee_begin;
+    bool counted = line->limits.disk_bytes > 0; // another process would write files of its own
+    if (open && !counted && !ranks_have_met()) foresight.opened = foresee_begin;
     foresee_prepare(line);
     pool_set_foresight(&foresight);
     end_pass(&pass);

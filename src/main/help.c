@@ -41,6 +41,7 @@ const OptionHelp option_help[] = {
      "at most SIZE (500MB, 2GB) of device memory: the rest is moved out and back"},
     {"--host-limit", "SIZE", PROGRAMS " mcp",
      "at most SIZE (500MB, 2GB) of the process's own memory"},
+    {"--disk-limit", "SIZE", PROGRAMS " mcp", "write files of at most SIZE (500MB, 2GB) together"},
     {"--time-limit", "TIME", PROGRAMS " mcp", "end the program after TIME (500ms, 10s, 2m)"},
     {"--sandbox", "FOLDER", RUNNERS " mcp",
      "read and write files in FOLDER only, without the environment"},

@@ -10,6 +10,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/disk_room.h"
 #include "base/number.h"
 #include "base/sandbox.h"
 #include "check/check.h"
@@ -105,8 +106,10 @@ static rlim_t data_bytes(struct rlimit limit) {
     if (high > (rlim_t)1 << 47) high = (rlim_t)1 << 47; // addresses of a process on x86-64
     while (high - low > page) {
         rlim_t middle = low + (high - low) / 2;
-        if (fits(limit, middle)) high = middle;
-        else low = middle;
+        if (fits(limit, middle))
+            high = middle;
+        else
+            low = middle;
     }
     (void)setrlimit(RLIMIT_DATA, &limit); // it was so before
     return low;
@@ -146,6 +149,7 @@ void limits_let_go(rlim_t before) {
 }
 
 Status limits_confine(const Limits *limits, const char *const *scripts, size_t count) {
+    if (limits->disk_bytes) disk_room_limit(limits->disk_bytes);
     if (!limits->sandbox) return STATUS_OK;
     heap_start(); // it asks /proc where this thread's stack lies
     Text standard = {0}, tried = {0};

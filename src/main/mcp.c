@@ -101,7 +101,7 @@ static bool takes(const Command *command, const char *word) {
 }
 
 int command_mcp(const Command *command, int count, char **arguments) {
-    McpLimits limits = {.time_limit = "10s", .host_limit = "1GB"};
+    McpLimits limits = {.time_limit = "10s", .host_limit = "1GB", .disk_limit = "1GB"};
     CommandLine line = {0};
     for (int index = 0; index < count;) {
         int at = index;
@@ -112,6 +112,7 @@ int command_mcp(const Command *command, int count, char **arguments) {
         value = value ? value + 1 : arguments[index - 1];
         if (strncmp(arguments[at], "--time-limit", 12) == 0) limits.time_limit = value;
         if (strncmp(arguments[at], "--host-limit", 12) == 0) limits.host_limit = value;
+        if (strncmp(arguments[at], "--disk-limit", 12) == 0) limits.disk_limit = value;
     }
     char program[PATH_MAX];
     if (own_path(program, sizeof program) != STATUS_OK) return report_current_error();

@@ -88,6 +88,9 @@ bool option_read(CommandLine *line, char **arguments, int count, int *index) {
     } else if ((value = option_value("--host-limit", arguments, count, index))) {
         if (!number_read_bytes(value, &line->limits.host_bytes))
             bad_option("--host-limit needs a size such as 500MB or 2GB, but it is \"%s\"", value);
+    } else if ((value = option_value("--disk-limit", arguments, count, index))) {
+        if (!number_read_bytes(value, &line->limits.disk_bytes))
+            bad_option("--disk-limit needs a size such as 500MB or 2GB, but it is \"%s\"", value);
     } else if ((value = option_value("--memory-limit", arguments, count, index))) {
         if (!number_read_bytes(value, &line->memory_limit))
             bad_option("--memory-limit needs a size such as 500MB or 2GB, but it is \"%s\"", value);

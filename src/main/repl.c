@@ -21,7 +21,7 @@ int command_repl(const Command *command, int count, char **arguments) {
         if (!option_read(&line, arguments, count, &index))
             return usage_error(command, "%s is not expected", arguments[index]);
     if (line.mode != RUN_PROGRAM || line.json || line.filter || line.limits.host_bytes ||
-        line.limits.seconds > 0)
+        line.limits.disk_bytes || line.limits.seconds > 0)
         return usage_error(command, "the REPL takes --device, --memory-check, --memory-limit, "
                                     "--sandbox, --seed, --quiet and --verbose");
     if (program_begin(&line) != STATUS_OK) return report_current_error();

@@ -14,6 +14,7 @@ typedef struct McpLimits {
     const char *folder;     // where programs run
     const char *time_limit; // of a run, as --time-limit takes it
     const char *host_limit; // as --host-limit takes it
+    const char *disk_limit; // as --disk-limit takes it
 } McpLimits;
 
 Mcp *mcp_new(const McpLimits *limits);

@@ -71,9 +71,11 @@ static json_t *tool_run(const McpLimits *limits, const json_t *arguments) {
                                     limits->time_limit,
                                     "--host-limit",
                                     limits->host_limit,
+                                    "--disk-limit",
+                                    limits->disk_limit,
                                     "-",
                                     "--"};
-    size_t count = 8;
+    size_t count = 10;
     for (size_t i = 0; i < json_array_size(script_words) && count < WORDS_MAX - 1; i++)
         words[count++] = json_string_value(json_array_get(script_words, i));
     Child child = {words, limits->folder, json_string_value(code), json_string_length(code)};

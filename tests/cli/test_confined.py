@@ -7,7 +7,7 @@ import time
 import unittest
 from pathlib import Path
 
-from tl import TL, fixture, need_no_sanitizer, need_sandbox, run, run_code
+from tl import TL, InFolder, fixture, need_no_sanitizer, need_sandbox, run, run_code
 
 LEARN = """
 let w = learnable(zeros([2]))
@@ -97,6 +97,54 @@ class HostLimit(unittest.TestCase):
         self.assertEqual(process.returncode, 1)
         self.assertIn(b"out of memory: the system refused 512 MB for the work areas of matrix products on 2 threads",
                       process.stderr)
+
+
+class DiskLimit(InFolder):
+    options = ("--disk-limit", "1MB")
+
+    def taken(self):
+        """What the disk has for the files that the program made, in blocks of 4096 bytes and one for each name."""
+        sizes = [path.stat().st_size for path in self.folder.iterdir() if path.name != "program.tl"]
+        return sum((-(-size // 4096) + 1) * 4096 for size in sizes)
+
+    def test_files_together_take_no_more(self):
+        whole = 1 << 20
+        self.fails('for i in 0..1000 { write_file(f"{i}.txt", "x" * 5000) }', "cannot write 85.txt: File too large (--disk-limit leaves 4096 bytes)")
+        self.assertEqual((self.taken(), len(os.listdir(self.folder))), (85 * 12288, 86))
+        self.assertLessEqual(self.taken(), whole)
+
+    def test_empty_files_and_folders_take_some(self):
+        self.fails('for i in 0..10000 { write_file(f"{i}.txt", "") }', "cannot write 256.txt: File too large (--disk-limit leaves 0 bytes)")
+        self.assertEqual(len(os.listdir(self.folder)), 257)
+
+    def test_one_file_is_never_larger(self):
+        self.fails('write_file("a.txt", "x" * 2000000)', 'cannot write "a.txt": File too large (--disk-limit leaves 1048576 bytes)')
+        self.fails('save({ w: zeros([600, 600]) }, "a.safetensors")', "cannot write a.safetensors: File too large (--disk-limit leaves")
+        self.assertEqual(os.listdir(self.folder), ["program.tl"])
+
+    def test_what_is_replaced_or_appended_counts_once(self):
+        self.prints('for i in 0..100 { write_file("a.txt", "x" * 500000) }\nprint(len(read_file("a.txt")))', "500000")
+        self.fails('write_file("a.txt", "x" * 500000)\nfor i in 0..100 { write_file("b.txt", "x" * 100000, append: true) }',
+                   'cannot write "b.txt": File too large (--disk-limit leaves 40960 bytes)')
+        self.assertEqual(sorted((path.name, path.stat().st_size) for path in self.folder.glob("*.txt")), [("a.txt", 500000), ("b.txt", 1000000)])
+
+    def test_training_keeps_its_checkpoint(self):
+        code = ('let w = learnable(ones([300, 300]))\nlet r = learn { objective: sum(w ** 2), optimizer: sgd(lr: 0.1), epochs: 9, '
+                'progress: false, save: "w.safetensors", every: 1 }\nprint(len(r.losses))')
+        self.prints(code, "9")
+
+    def test_what_a_memory_limit_moves_out_counts_while_it_is_away(self):
+        need_no_sanitizer("counts memory of its own")
+        code = 'let parts = []\nfor i in 0..8 { parts.push(ones([100, 1000]) * i) }\nprint(sum(parts[3]))\nparts = none\n'
+        limits = ["--device", "cpu", "--memory-limit", "1MB"]
+        for size, status in (("4MB", 0), ("1MB", 1)):
+            result = run_code(code, options=["--disk-limit", size, *limits])
+            self.assertEqual(result.status, status, result.err)
+        self.assertIn("--memory-limit is 1.00 MB, and there is room for 1.00 MB of the rest", result.err)
+
+    def test_files_that_are_put_aside_do_not_count(self):
+        self.options = ("--disk-limit", "1MB", "--memory-limit", "100MB")
+        self.prints('write_file("a.txt", "x" * 700000)\nprint(sum(ones([10])))', "10.0")
 
 
 class Sandbox(unittest.TestCase):
@@ -206,7 +254,7 @@ print(exists("/usr/lib"), list_dir("{folder}/inside"), read_file("{folder}/insid
             result = run("repl", "--sandbox", folder, stdin=f'read_file("{other}/secret.txt")\n'.encode())
             self.assertNotIn("secret\n", result.out)
             self.assertIn("Permission denied", result.err)
-        for option in (["--host-limit", "1GB"], ["--time-limit", "1s"]):
+        for option in (["--host-limit", "1GB"], ["--disk-limit", "1GB"], ["--time-limit", "1s"]):
             result = run("repl", *option)
             self.assertEqual(result.status, 2)
             self.assertIn("the REPL takes --device", result.err)
@@ -228,6 +276,7 @@ class Malformed(unittest.TestCase):
     def test_values(self):
         for option, value, words in (("--host-limit", "much", "a size such as 500MB or 2GB"),
                                      ("--host-limit", "-1", "a size such as"), ("--host-limit", "1PB", "a size such as"),
+                                     ("--disk-limit", "lots", "a size such as 500MB or 2GB"),
                                      ("--time-limit", "0", "a time such as 500ms, 10s or 2m"),
                                      ("--time-limit", "nan", "a time such as"), ("--time-limit", "5d", "a time such as"),
                                      ("--time-limit", "0.9ms", "a time such as"), ("--time-limit", "0.0009", "a time such as")):

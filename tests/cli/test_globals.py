@@ -14,6 +14,7 @@ ALLOWED = {
     "base/status.c": ("origin_current record", "of a thread"),
     "base/runtime.c": ("runtime_current", "of a thread: what leads to all others"),
     "base/sandbox.c": ("allowed sandbox_folder words", "the kernel confines a thread and those it starts; words: of a thread"),
+    "base/disk_room.c": ("left limited", "limits are the process's"),
     "base/file_map.c": ("maps once", "SIGBUS has one handler; it finds the map by its address"),
     # loaded once
     "base/library.c": ("lock", "of loading"),

@@ -129,13 +129,16 @@ class Tools(unittest.TestCase):
         self.assertEqual(self.one(call("run", code=f'write_file("{name}", "x")\nprint(list_dir("."))')), (False, f'["{name}"]\n'))
         self.assertEqual(list(Path("/tmp").glob(f"tl-mcp-*/{name}")), [])
 
-    def test_run_ends_in_time_and_memory(self):
+    def test_run_ends_in_time_memory_and_files(self):
         failed, text = self.one(call("run", code="while true {}"), "--time-limit", "300ms")
         self.assertTrue(failed)
         self.assertIn("the time limit of 0.3 s was over here", text)
         failed, text = self.one(call("run", code="let l = []\nwhile true { l.push(str(len(l))) }"), "--host-limit=50MB")
         self.assertTrue(failed)
         self.assertIn("(--host-limit)", text)
+        failed, text = self.one(call("run", code='write_file("a.txt", "x" * 70000)'), "--disk-limit", "60000")
+        self.assertTrue(failed)
+        self.assertIn("(--disk-limit leaves 60000 bytes)", text)
 
     def test_a_run_that_is_killed(self):
         process = subprocess.Popen([TL, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "NO_COLOR": "1"})
