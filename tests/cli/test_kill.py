@@ -241,6 +241,24 @@ class OneDoor(unittest.TestCase):
             self.assertRegex((ROOT / "src" / name).read_text(), r"return file_(keep|replace)\(|file_keep\(path, write_")
 
 
+def writers():
+    """By the name of FILE: a program that writes it small, and one that writes it large."""
+    training = ('let w = learnable(ones([100000]))\nlearn { objective: sum(w ** 2), optimizer: sgd(lr: 0.1), '
+                'epochs: 3, progress: false, save: "FILE" }')
+    made = {
+        "s.npy": ("save(ones([3]), FILE)", "save(ones([100000]), FILE)"),
+        "s.csv": ("write_csv(FILE, [[1, 2]])", "write_csv(FILE, [[i, 2] for i in 0..20000])"),
+        "a.txt": ('write_file(FILE, "old")', 'write_file(FILE, join(["more" for i in 0..50000], ""), append: true)'),
+        "s.safetensors": ("save({a: ones([3])}, FILE)", training)}
+    for ending in ("svg", "png"):
+        made[f"p.{ending}"] = ("plot([1, 2], FILE)", "plot(rand([9000]), FILE, width: 3000, height: 3000)")
+    for ending in ("png", "jpg", "webp", "bmp", "ppm"):
+        made[f"i.{ending}"] = ("save_image(rand([3, 4, 4]), FILE)", "save_image(rand([3, 400, 400]), FILE)")
+    for ending in ("wav", "flac", "ogg"):
+        made[f"a.{ending}"] = ("save_audio(rand([1, 80]), FILE, 8000)", "save_audio(rand([1, 400000]), FILE, 8000)")
+    return made
+
+
 class FullDisk(unittest.TestCase):
     """Stood for by a limit on the size of files, which refuses to write as a full disk does."""
 
@@ -277,20 +295,7 @@ class FullDisk(unittest.TestCase):
                      facts + 'load_facts("s.tlf")\nassert(len(N) == 1)\nprint("old")')
 
     def test_every_writer(self):
-        training = ('let w = learnable(ones([100000]))\nlearn { objective: sum(w ** 2), optimizer: sgd(lr: 0.1), '
-                    'epochs: 3, progress: false, save: "FILE" }')
-        writers = {
-            "s.npy": ("save(ones([3]), FILE)", "save(ones([100000]), FILE)"),
-            "s.csv": ("write_csv(FILE, [[1, 2]])", "write_csv(FILE, [[i, 2] for i in 0..20000])"),
-            "a.txt": ('write_file(FILE, "old")', 'write_file(FILE, join(["more" for i in 0..50000], ""), append: true)'),
-            "s.safetensors": ("save({a: ones([3])}, FILE)", training)}
-        for ending in ("svg", "png"):
-            writers[f"p.{ending}"] = ("plot([1, 2], FILE)", "plot(rand([9000]), FILE, width: 3000, height: 3000)")
-        for ending in ("png", "jpg", "webp", "bmp", "ppm"):
-            writers[f"i.{ending}"] = ("save_image(rand([3, 4, 4]), FILE)", "save_image(rand([3, 400, 400]), FILE)")
-        for ending in ("wav", "flac", "ogg"):
-            writers[f"a.{ending}"] = ("save_audio(rand([1, 80]), FILE, 8000)", "save_audio(rand([1, 400000]), FILE, 8000)")
-        for name, (before, after) in writers.items():
+        for name, (before, after) in writers().items():
             with self.subTest(name):
                 path = Path(self.folder.name, name)
                 result = run("run", "-e", before.replace("FILE", f'"{path}"'))
@@ -342,6 +347,53 @@ class FullDisk(unittest.TestCase):
         self.assertEqual(result.status, 1)
         self.assertIn("No space left on device", result.err)
         self.assertTrue(Path("/dev/full").is_char_device())
+
+
+# Runs programs on a disk of its own, of so many bytes, which goes when it ends. What is left of it: its files, in JSON.
+SMALL_DISK = """
+mount -t tmpfs -o size=$1 disk "$2" || exit 77
+cd "$2" && shift 2
+"$TL" run --quiet -e "$1" || exit 78
+sha256sum -- * >"$3"; find . | sort >>"$3"
+"$TL" run --quiet -e "$2"; echo $? >"$4"
+sha256sum -- * >"$5"; find . | sort >>"$5"
+rm -f full
+[ -z "$6" ] || "$TL" run --quiet -e "$6" >"$7"
+"""
+
+
+class SmallDisk(unittest.TestCase):
+    def on_a_disk(self, size, before, after, then=""):
+        """The status of `after`, its errors, and whether the files are what `before` had left; what `then` prints without the file full."""
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as notes:
+            left = [Path(notes, name) for name in ("before", "status", "after", "then")]
+            result = subprocess.run(["unshare", "-Urm", "sh", "-c", SMALL_DISK, "sh", str(size), folder, before, after,
+                                     *map(str, left[:3]), then, str(left[3])],
+                                    env={**os.environ, "TL": str(TL), "NO_COLOR": "1"}, capture_output=True, text=True)
+            if result.returncode == 78 or left[0].exists() and not left[2].exists():
+                self.fail(result.stderr)
+            if not left[0].exists():
+                self.skipTest("no disk of its own can be mounted here: " + result.stderr.strip())
+            same = left[0].read_text() == left[2].read_text()
+            return left[1].read_text().strip(), result.stderr, left[3].read_text() if then else same
+
+    def test_every_writer(self):
+        for name, (before, after) in writers().items():
+            with self.subTest(name):
+                before, after = (code.replace('"FILE"', "FILE").replace("FILE", f'"{name}"') for code in (before, after))
+                status, errors, same = self.on_a_disk(64 << 10, before, after)
+                self.assertEqual(status, "1", errors)
+                self.assertRegex(errors, rf"error\[io\]: cannot write \"?{re.escape(name)}\"?: No space left on device")
+                self.assertTrue(same)
+
+    def test_training_goes_on_when_there_is_room_again(self):
+        begun = TRAINING.replace("epochs: 150", "epochs: 5") + 'write_file("full", "x" * 100000)\n'
+        with tempfile.TemporaryDirectory() as folder:
+            whole = run("run", "--quiet", "-e", TRAINING, cwd=folder)
+        status, errors, out = self.on_a_disk(112 << 10, begun, TRAINING, TRAINING)
+        self.assertEqual(status, "1", errors)
+        self.assertIn("cannot write run.safetensors: No space left on device", errors)
+        self.assertEqual((whole.status, out), (0, whole.out), errors)
 
 
 if __name__ == "__main__":
