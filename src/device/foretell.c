@@ -118,6 +118,12 @@ static void free_foretold(Device *device, void *handle, size_t bytes) {
     free(memory);
 }
 
+// Of a file, the system brings what is next to a byte that is read, too.
+static uint64_t pages_of(size_t bytes) {
+    const uint64_t around = 64 << 10;
+    return (bytes + around - 1) / around * around;
+}
+
 // Whoever takes it writes before reading.
 static void taken_foretold(void *handle) {
     Foretold *memory = handle;
@@ -142,7 +148,7 @@ static void release_foretold(Device *device, void *handle) {
     (void)device;
     Foretold *memory = handle;
     current()->mapped_bytes -= memory->mapped;
-    if (memory->read) current()->read_bytes -= memory->mapped;
+    if (memory->read) current()->read_bytes -= pages_of(memory->mapped);
     free(memory);
 }
 
@@ -411,10 +417,11 @@ static void note_read_files(Foretelling *now, const KernelCall *call) {
         const Buffer *buffer = call->inputs[i].view ? call->inputs[i].view->buffer : NULL;
         if (!buffer || !buffer->import.release || buffer->companion) continue;
         Foretold *memory = buffer->handle;
-        if (!memory->read) now->read_bytes += memory->mapped;
+        if (!memory->read) now->read_bytes += pages_of(memory->mapped);
         memory->read = true;
     }
-    if (now->read_bytes > now->read_most) now->read_most = now->read_bytes;
+    uint64_t read = now->read_bytes < now->mapped_bytes ? now->read_bytes : now->mapped_bytes;
+    if (read > now->read_most) now->read_most = read;
 }
 
 static bool has_bounded_input(const KernelCall *call) {
