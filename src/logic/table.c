@@ -27,6 +27,42 @@ static inline size_t slot_next(size_t slot, size_t count) {
     return slot + 1 == count ? 0 : slot + 1;
 }
 
+// Bits of a slot for row + 1, of so many rows; those above hold bits of the hash, by which most
+// other keys are told apart without a look at their rows.
+static uint32_t mask_of(size_t capacity) {
+    uint32_t mask = 1;
+    while (mask <= capacity) mask = mask * 2 + 1;
+    return mask;
+}
+
+static inline uint32_t slot_of(uint32_t hash, uint32_t row, uint32_t mask) {
+    return (uint32_t)(hash * ((uint64_t)mask + 1)) | (row + 1);
+}
+
+static inline uint32_t slot_row(uint32_t slot, uint32_t mask) {
+    return (slot & mask) - 1;
+}
+
+static inline bool slot_may_have(uint32_t slot, uint32_t hash, uint32_t mask) {
+    return ((slot_of(hash, 0, mask) ^ slot) & ~mask) == 0;
+}
+
+// Another row with the same key.
+static inline uint32_t slot_with(uint32_t slot, uint32_t row, uint32_t mask) {
+    return (slot & ~mask) | (row + 1);
+}
+
+// Slots get room for row numbers below the capacity.
+static void slots_widen(uint32_t *slots, size_t count, uint32_t *mask, size_t capacity) {
+    uint32_t before = *mask, wider = mask_of(capacity);
+    if (wider <= before) return;
+    uint64_t factor = ((uint64_t)wider + 1) / ((uint64_t)before + 1);
+    for (size_t i = 0; i < count; i++)
+        if (slots[i] && slots[i] != ROW_NONE)
+            slots[i] = (uint32_t)((slots[i] & ~before) * factor) | (slots[i] & before);
+    *mask = wider;
+}
+
 static uint32_t hash_values(const Datum *values, Columns columns) {
     uint32_t hash = hash_begin(1);
     for (Columns left = columns; left; left &= left - 1)
@@ -84,16 +120,17 @@ void table_free(Table *table) {
 // --- the hash over the key
 
 // Where a key is, or the place for it.
-static size_t slot_find(const Table *table, const Datum *values) {
+static size_t slot_find(const Table *table, const Datum *values, uint32_t hash) {
     ASSERT(table->slots_used < table->slot_count);
-    size_t at = slot_first(hash_values(values, table->key), table->slot_count);
+    size_t at = slot_first(hash, table->slot_count);
     size_t place = SIZE_MAX;
     for (;; at = slot_next(at, table->slot_count)) {
         uint32_t slot = table->slots[at];
         if (slot == 0) return place == SIZE_MAX ? at : place;
         if (slot == ROW_NONE)
             place = place == SIZE_MAX ? at : place;
-        else if (row_has(table, slot - 1, values, table->key))
+        else if (slot_may_have(slot, hash, table->mask) &&
+                 row_has(table, slot_row(slot, table->mask), values, table->key))
             return at;
     }
 }
@@ -109,11 +146,12 @@ static bool row_has_key_of(const Table *table, uint32_t row, uint32_t other) {
 // Of rows with the same key the first that comes stays: the others are superseded.
 static void slots_insert(Table *table, uint32_t row) {
     bool several = table->key != columns_all(table->arity);
-    size_t at = slot_first(hash_row(table, row, table->key), table->slot_count);
+    uint32_t hash = hash_row(table, row, table->key);
+    size_t at = slot_first(hash, table->slot_count);
     for (; table->slots[at]; at = slot_next(at, table->slot_count))
-        if (several && row_has_key_of(table, table->slots[at] - 1, row)) return;
+        if (several && row_has_key_of(table, slot_row(table->slots[at], table->mask), row)) return;
     ASSERT(row < table->count);
-    table->slots[at] = row + 1;
+    table->slots[at] = slot_of(hash, row, table->mask);
     table->slots_used++;
 }
 
@@ -127,6 +165,7 @@ static void slots_rebuild(Table *table, size_t least) {
     table->slots = wanted ? memory_allocate_zeroed(wanted, sizeof *table->slots) : NULL;
     table->slot_count = wanted;
     table->slots_used = 0;
+    table->mask = mask_of(table->capacity);
     for (uint32_t row = table->count; row-- > table->hashed;)
         if (!table_is_dead(table, row)) slots_insert(table, row);
 }
@@ -139,8 +178,8 @@ static void slots_free(Table *table) {
 
 uint32_t table_find_recent(const Table *table, const Datum *values) {
     if (table->slot_count == 0) return ROW_NONE;
-    uint32_t slot = table->slots[slot_find(table, values)];
-    return slot == 0 || slot == ROW_NONE ? ROW_NONE : slot - 1;
+    uint32_t slot = table->slots[slot_find(table, values, hash_values(values, table->key))];
+    return slot == 0 || slot == ROW_NONE ? ROW_NONE : slot_row(slot, table->mask);
 }
 
 void table_number_rows(Table *table) {
@@ -221,6 +260,7 @@ static void rows_grow(Table *table) {
         memset(table->gone + before, 0, (after - before) * sizeof *table->gone);
     }
     table->capacity = capacity;
+    slots_widen(table->slots, table->slot_count, &table->mask, capacity);
 }
 
 static uint32_t row_put(Table *table, const Datum *values) {
@@ -238,10 +278,12 @@ uint32_t table_append(Table *table, const Datum *values) {
     } else {
         if (table->slots_used * 4 >= table->slot_count * 3) slots_rebuild(table, SLOTS_FIRST);
         ASSERT(table->slots_used < table->slot_count); // the search for a key ends
-        size_t slot = slot_find(table, values);
+        uint32_t hash = hash_values(values, table->key);
+        size_t slot = slot_find(table, values, hash);
         ASSERT(table->slots[slot] == 0 || table->slots[slot] == ROW_NONE); // a new key
         table->slots_used += table->slots[slot] == 0;
-        table->slots[slot] = row_put(table, values) + 1;
+        uint32_t row = row_put(table, values);
+        table->slots[slot] = slot_of(hash, row, table->mask);
     }
     if (table->room && table->count >= table->weigh_at) table_weigh(table, NULL);
     return table->count - 1;
@@ -255,10 +297,10 @@ uint32_t table_number(Table *table, Datum value) {
 
 uint32_t table_supersede(Table *table, uint32_t row, const Datum *values) {
     ASSERT(!table->cells);
-    size_t slot = slot_find(table, values);
-    ASSERT(table->slots[slot] == row + 1);
+    size_t slot = slot_find(table, values, hash_values(values, table->key));
+    ASSERT(slot_row(table->slots[slot], table->mask) == row);
     uint32_t added = row_put(table, values);
-    table->slots[slot] = added + 1;
+    table->slots[slot] = slot_with(table->slots[slot], added, table->mask);
     return added;
 }
 
@@ -279,8 +321,10 @@ void table_read(const Table *table, uint32_t row, Datum *values) {
 void table_remove(Table *table, uint32_t row) {
     Datum values[ARITY_MAX];
     table_read(table, row, values);
-    ASSERT(table_find(table, values) == row);
-    table->slots[slot_find(table, values)] = ROW_NONE;
+    table_number_rows(table);
+    size_t slot = slot_find(table, values, hash_values(values, table->key));
+    ASSERT(slot_row(table->slots[slot], table->mask) == row);
+    table->slots[slot] = ROW_NONE;
     if (table->cells) cells_remove(table->cells, values);
     table_bury(table, row);
 }
@@ -345,7 +389,7 @@ Table *table_copy(const Table *table) {
 
 static size_t slot_of_row(const Table *table, uint32_t row) {
     size_t at = slot_first(hash_row(table, row, table->key), table->slot_count);
-    while (table->slots[at] != row + 1) at = slot_next(at, table->slot_count);
+    while (slot_row(table->slots[at], table->mask) != row) at = slot_next(at, table->slot_count);
     return at;
 }
 
@@ -353,7 +397,10 @@ static void slots_permute(Table *table, uint32_t first, const uint32_t *order) {
     uint32_t count = table->count - first;
     size_t *slots = memory_allocate((count + 1) * sizeof *slots);
     for (uint32_t j = 0; j < count; j++) slots[j] = slot_of_row(table, first + j);
-    for (uint32_t j = 0; j < count; j++) table->slots[slots[order[j] - first]] = first + j + 1;
+    for (uint32_t j = 0; j < count; j++) {
+        uint32_t *slot = &table->slots[slots[order[j] - first]];
+        *slot = slot_with(*slot, first + j, table->mask);
+    }
     free(slots);
 }
 
@@ -374,18 +421,24 @@ void table_permute(Table *table, uint32_t first, const uint32_t *order) {
 
 // --- indexes
 
-static size_t index_slot(const Table *table, const Index *index, const Datum *values) {
-    size_t at = slot_first(hash_values(values, index->columns), index->slot_count);
-    while (index->slots[at] && !row_has(table, index->slots[at] - 1, values, index->columns))
-        at = slot_next(at, index->slot_count);
+static size_t index_slot(const Table *table, const Index *index, const Datum *values,
+                         uint32_t hash) {
+    size_t at = slot_first(hash, index->slot_count);
+    for (; index->slots[at]; at = slot_next(at, index->slot_count)) {
+        uint32_t slot = index->slots[at];
+        if (slot_may_have(slot, hash, index->mask) &&
+            row_has(table, slot_row(slot, index->mask), values, index->columns))
+            break;
+    }
     return at;
 }
 
 uint32_t index_first(const Table *table, const Index *index, const Datum *values) {
     ASSERT(index->covered <= table->count);
     if (index->groups == 0) return ROW_NONE;
-    uint32_t slot = index->slots[index_slot(table, index, values)];
-    return slot == 0 ? ROW_NONE : index->next[slot - 1];
+    uint32_t hash = hash_values(values, index->columns);
+    uint32_t slot = index->slots[index_slot(table, index, values, hash)];
+    return slot == 0 ? ROW_NONE : index->next[slot_row(slot, index->mask)];
 }
 
 static void index_grow_slots(const Table *table, Index *index) {
@@ -393,7 +446,7 @@ static void index_grow_slots(const Table *table, Index *index) {
     uint32_t *slots = memory_allocate_zeroed(count, sizeof *slots);
     for (size_t i = 0; i < index->slot_count; i++) {
         if (index->slots[i] == 0) continue;
-        uint32_t hash = hash_row(table, index->slots[i] - 1, index->columns);
+        uint32_t hash = hash_row(table, slot_row(index->slots[i], index->mask), index->columns);
         size_t at = slot_first(hash, count);
         while (slots[at]) at = slot_next(at, count);
         slots[at] = index->slots[i];
@@ -408,6 +461,7 @@ static void index_extend(const Table *table, Index *index, uint32_t limit) {
     if (index->capacity < limit) {
         index->capacity = table->capacity;
         index->next = memory_resize(index->next, index->capacity * sizeof *index->next);
+        slots_widen(index->slots, index->slot_count, &index->mask, index->capacity);
     }
     Datum values[ARITY_MAX];
     for (; index->covered < limit; index->covered++) {
@@ -415,13 +469,14 @@ static void index_extend(const Table *table, Index *index, uint32_t limit) {
         if (table_is_dead(table, row)) continue;
         if ((uint64_t)index->groups * 4 >= index->slot_count * 3) index_grow_slots(table, index);
         table_read(table, row, values);
-        size_t slot = index_slot(table, index, values);
-        ASSERT(index->slots[slot] == 0 || index->slots[slot] <= row); // in ascending order
-        uint32_t last = index->slots[slot] ? index->slots[slot] - 1 : row;
+        uint32_t hash = hash_values(values, index->columns);
+        size_t slot = index_slot(table, index, values, hash);
+        uint32_t last = index->slots[slot] ? slot_row(index->slots[slot], index->mask) : row;
+        ASSERT(last <= row); // in ascending order
         index->groups += index->slots[slot] == 0;
         index->next[row] = last == row ? row : index->next[last];
         index->next[last] = row;
-        index->slots[slot] = row + 1;
+        index->slots[slot] = slot_of(hash, row, index->mask);
     }
 }
 

@@ -15,8 +15,9 @@ typedef struct Index {
     Columns columns;
     uint32_t covered; // rows that it knows
     uint32_t groups;  // different keys
-    uint32_t *slots;  // last row + 1 of each key's ring; 0: empty
+    uint32_t *slots;  // last row of each key's ring (table.c); 0: empty
     size_t slot_count;
+    uint32_t mask;   // bits of a slot that hold the row
     uint32_t *next;  // by row: the next of its key
     size_t capacity; // of next
 } Index;
@@ -29,8 +30,9 @@ struct Table {
     size_t capacity;
     Datum **columns;
     uint64_t *gone;  // a bit a row: it is dead; NULL while there is none
-    uint32_t *slots; // row + 1; 0: empty, ROW_NONE: removed
+    uint32_t *slots; // rows (table.c); 0: empty, ROW_NONE: removed
     size_t slot_count, slots_used;
+    uint32_t mask;     // bits of a slot that hold the row
     CellsRoom *room;   // of the bits that may find rows instead of the hash; NULL: they may not
     Cells *cells;      // NULL: the hash knows every row
     uint32_t hashed;   // the first row that the hash knows; ROW_NONE: it knows none
