@@ -4,6 +4,7 @@
 
 #include "check/logic_checker.h"
 #include "logic/analyse.h"
+#include "logic/growth.h"
 
 // --- declarations
 
@@ -326,6 +327,27 @@ static void report_analysis(Checker *checker, Span span) {
     error_clear();
 }
 
+static void warn_growth(Checker *checker, const Store *store) {
+    ReportExtra extra = {.help =
+                             "a comparison (`N < 1000`) or a relation that has the values would "
+                             "bound them; Ctrl-C and `--time-limit` end it"};
+    for (size_t i = 0; i < store->rules.count; i++) {
+        const Rule *rule = store->rules.items[i];
+        uint32_t column;
+        if (!rule_grows(store, rule, true, &column)) continue;
+        const char *name = rule->relation->columns[column].name;
+        Text which = {0};
+        if (*name)
+            text_format(&which, "`%s`", name);
+        else
+            text_format(&which, "column %u", column + 1);
+        report_warning(checker, rule->span, &extra,
+                       "nothing bounds this recursion: each round gives %s further values of %s",
+                       rule->relation->name, text_get(&which));
+        text_free(&which);
+    }
+}
+
 void check_logic_programs(ModuleTable *table) {
     StoreHost host = {.evaluate = no_host};
     Programs programs = {.store = store_new(&host)};
@@ -334,7 +356,10 @@ void check_logic_programs(ModuleTable *table) {
         for (size_t j = 0; j < table->modules.count; j++)
             logic_visit(table->modules.items[j]->program, visits[i], &programs);
     Span span = {0, 0};
-    if (store_analyse(programs.store, &span) != STATUS_OK)
-        report_analysis(table->modules.items[table->modules.count - 1]->checker, span);
+    Checker *checker = table->modules.items[table->modules.count - 1]->checker;
+    if (store_analyse(programs.store, &span) == STATUS_OK)
+        warn_growth(checker, programs.store);
+    else
+        report_analysis(checker, span);
     store_free(programs.store);
 }

@@ -59,6 +59,19 @@ static void slots_grow(ConstantTable *table) {
         table->slots[slot_of(table, &table->entries.items[i])] = (uint32_t)i;
 }
 
+size_t constants_bytes(const ConstantTable *table) {
+    return table->bytes + table->slot_count * sizeof *table->slots +
+           table->entries.capacity * sizeof *table->entries.items;
+}
+
+size_t constants_growth(const ConstantTable *table, size_t count) {
+    size_t bytes = 0, after = table->entries.count + count;
+    if (after > table->entries.capacity)
+        bytes += table->entries.capacity * 2 * sizeof *table->entries.items;
+    if (after * 2 >= table->slot_count) bytes += table->slot_count * 2 * sizeof *table->slots;
+    return bytes;
+}
+
 static Datum find(const ConstantTable *table, const ConstantEntry *wanted) {
     return table->slot_count ? table->slots[slot_of(table, wanted)] : NOT_FOUND;
 }

@@ -43,6 +43,8 @@ typedef struct ConstantTable {
 } ConstantTable;
 
 void constants_free(ConstantTable *table);
+size_t constants_bytes(const ConstantTable *table);
+size_t constants_growth(const ConstantTable *table, size_t count); // bytes wanted for as many more
 Datum constant_int(ConstantTable *table, int64_t value);
 Datum constant_float(ConstantTable *table, double value);
 Datum constant_bool(ConstantTable *table, bool value);

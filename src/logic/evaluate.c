@@ -7,8 +7,10 @@
 #include "logic/analyse.h"
 #include "logic/collect.h"
 #include "logic/evaluate.h"
+#include "logic/growth.h"
 #include "logic/parts.h"
 #include "logic/profile.h"
+#include "logic/room.h"
 #include "logic/run.h"
 #include "logic/upkeep/order.h"
 #include "logic/upkeep/upkeep.h"
@@ -229,7 +231,7 @@ static Status round_run(Group *group) {
         VECTOR_PUSH(&group->relations.items[i]->rounds, group->collectors[i].table->count);
     }
     TRY(values_have_ends(group));
-    return group->store->host.interrupted(group->store->host.context);
+    return room_ask(group->store);
 }
 
 // Whether the next round can see anything new: in relations evaluated here or complete before.
@@ -323,13 +325,23 @@ static void group_end(Group *group, bool failed) {
     free(group->collectors);
 }
 
+// It may have been ended because a rule makes new values in every round.
+static void failure_explain(const Group *group, Status status) {
+    bool ended = status == STATUS_INTERRUPT || status == STATUS_MEMORY;
+    for (uint32_t i = 0; ended && i < group->work_count; i++)
+        growth_explain(group->store, group->works[i].rule);
+}
+
 static Status group_run(Group *group) {
     group_begin(group);
+    group->store->making = &group->relations;
     Status status = STATUS_OK;
     do {
         group->round++;
         status = round_run(group);
     } while (status == STATUS_OK && goes_on(group));
+    group->store->making = NULL;
+    failure_explain(group, status);
     group_end(group, status != STATUS_OK);
     return status;
 }

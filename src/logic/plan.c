@@ -131,15 +131,6 @@ static void step_columns(Step *step, const VariableSet *bound) {
     }
 }
 
-static void expression_reads(const Expression *expression, VariableSet *out) {
-    if (!expression) return;
-    if (expression->kind == ARITHMETIC_VARIABLE) variables_add(out, expression->value);
-    for (uint32_t i = 0; i < expression->variable_count; i++)
-        variables_add(out, expression->variables[i]);
-    expression_reads(expression->left, out);
-    expression_reads(expression->right, out);
-}
-
 // Backwards: what is read behind each step, the head included.
 static void steps_find_once(Plan *plan) {
     VariableSet later = {0};
@@ -159,8 +150,8 @@ static void steps_find_once(Plan *plan) {
         }
         for (uint32_t i = 0; i < goal_arity(goal); i++)
             if (goal->terms[i].kind == TERM_VARIABLE) variables_add(&later, goal->terms[i].value);
-        expression_reads(goal->left, &later);
-        expression_reads(goal->right, &later);
+        expression_variables(goal->left, &later);
+        expression_variables(goal->right, &later);
         if (goal->kind == GOAL_BIND || goal->kind == GOAL_MEMBER)
             variables_add(&later, goal->variable);
     }

@@ -21,6 +21,15 @@ void rule_free(Rule *rule) {
     free(rule);
 }
 
+void expression_variables(const Expression *expression, VariableSet *out) {
+    if (!expression) return;
+    if (expression->kind == ARITHMETIC_VARIABLE) variables_add(out, expression->value);
+    for (uint32_t i = 0; i < expression->variable_count; i++)
+        variables_add(out, expression->variables[i]);
+    expression_variables(expression->left, out);
+    expression_variables(expression->right, out);
+}
+
 static int expression_missing(const Expression *expression, const VariableSet *bound) {
     if (!expression || expression->kind == ARITHMETIC_CONSTANT) return -1;
     if (expression->kind == ARITHMETIC_VARIABLE)

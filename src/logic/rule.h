@@ -98,6 +98,7 @@ static inline void variables_add(VariableSet *set, uint32_t variable) {
 static inline bool variables_have(const VariableSet *set, uint32_t variable) {
     return set->words[variable / 64] >> variable % 64 & 1;
 }
+void expression_variables(const Expression *expression, VariableSet *out); // adds those it reads
 // A variable that the goal needs a value of and that has none; -1: the goal can be asked. `arity`
 // is that of the goal's relation.
 int goal_missing(const Goal *goal, uint32_t arity, const VariableSet *bound);

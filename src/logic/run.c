@@ -3,15 +3,14 @@
 
 #include "logic/expression.h"
 #include "logic/profile.h"
+#include "logic/room.h"
 #include "logic/run.h"
-
-enum { TICKS = 1 << 14 }; // rows between two looks at the host
 
 static Status step_run(Run *run, uint32_t at);
 
 static Status tick(Run *run) {
-    if (LIKELY(++run->ticks % TICKS)) return STATUS_OK;
-    return run->store->host.interrupted(run->store->host.context);
+    if (LIKELY(++run->ticks % ROOM_ROWS)) return STATUS_OK;
+    return room_ask(run->store);
 }
 
 static inline Datum term_value(const Run *run, const Term *term) {

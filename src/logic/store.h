@@ -107,8 +107,11 @@ struct Store {
     uint64_t followed;    // rows and proofs that edits have gone through, since the beginning
     bool marked;          // changes since the mark can be undone
     size_t rules_marked;
-    CellsRoom room;          // that sets of bits may take together
-    struct Profile *profile; // of the evaluation that runs; NULL: nobody asks
+    uint64_t bytes_most;        // that the rows of an evaluation may take;
+    bool limited;               // somebody has said so
+    const RelationList *making; // what rows are added to; NULL: nothing is evaluated
+    CellsRoom room;             // that sets of bits may take together
+    struct Profile *profile;    // of the evaluation that runs; NULL: nobody asks
 };
 
 // store.c

@@ -36,6 +36,7 @@ static uint32_t mask_of(size_t capacity) {
 }
 
 static inline uint32_t slot_of(uint32_t hash, uint32_t row, uint32_t mask) {
+    ASSERT(row < mask);
     return (uint32_t)(hash * ((uint64_t)mask + 1)) | (row + 1);
 }
 
@@ -56,6 +57,7 @@ static inline uint32_t slot_with(uint32_t slot, uint32_t row, uint32_t mask) {
 static void slots_widen(uint32_t *slots, size_t count, uint32_t *mask, size_t capacity) {
     uint32_t before = *mask, wider = mask_of(capacity);
     if (wider <= before) return;
+    ASSERT(((wider + 1) & wider) == 0 && wider > capacity);
     uint64_t factor = ((uint64_t)wider + 1) / ((uint64_t)before + 1);
     for (size_t i = 0; i < count; i++)
         if (slots[i] && slots[i] != ROW_NONE)
@@ -528,6 +530,20 @@ double table_distinct(Table *table, Columns columns) {
         if (values > 1) product *= values;
     }
     return product < table->count ? product : table->count ? table->count : 1;
+}
+
+size_t table_growth(const Table *table, uint32_t rows) {
+    size_t bytes = 0, capacity = rows_after(table->capacity);
+    bool full = (size_t)table->count + rows > table->capacity;
+    if (full) bytes += capacity * (table->arity + table->indexes.count) * sizeof(Datum);
+    bool dense = ((size_t)table->slots_used + rows) * 4 >= table->slot_count * 3;
+    if (dense) bytes += slots_after(table->slot_count) * sizeof *table->slots;
+    for (size_t i = 0; i < table->indexes.count; i++) {
+        const Index *index = table->indexes.items[i];
+        dense = ((size_t)index->groups + rows) * 4 >= index->slot_count * 3;
+        if (dense) bytes += slots_after(index->slot_count) * sizeof *index->slots;
+    }
+    return bytes;
 }
 
 size_t table_bytes(const Table *table) {

@@ -88,6 +88,7 @@ void table_read(const Table *table, uint32_t row, Datum *values);
 // least 1.
 double table_distinct(Table *table, Columns columns);
 size_t table_bytes(const Table *table);
+size_t table_growth(const Table *table, uint32_t rows); // bytes wanted when so many come
 
 // The index over these columns, which knows the rows below `limit`: those that stay where they are.
 Index *table_index(Table *table, Columns columns, uint32_t limit);

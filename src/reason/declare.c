@@ -68,11 +68,14 @@ static Status host_interrupted(void *context) {
     return error_current()->code;
 }
 
-// Bits of relations take no more than the memory limit, either.
-static void room_set(CellsRoom *room) {
+// Rows of relations take no more than the memory limit, either, nor do bits.
+static void room_set(Store *store) {
+    CellsRoom *room = &store->room;
     DeviceSettings settings; // malformed ones were reported when the program began
     if (device_settings_read(&settings) != STATUS_OK) return;
-    if (settings.limit_bytes > 0 && settings.limit_bytes < room->bytes_most)
+    store->limited = settings.limit_bytes > 0;
+    if (store->limited) store->bytes_most = settings.limit_bytes;
+    if (store->limited && settings.limit_bytes < room->bytes_most)
         room->bytes_most = settings.limit_bytes;
     room->wanted = (Representation)settings.test_representation;
 }
@@ -91,7 +94,7 @@ Reasoner *reasoner_get(Interp *interp) {
                       SHARE_FROM};
     reasoner->interp = interp;
     reasoner->store = store_new(&host);
-    room_set(&reasoner->store->room);
+    room_set(reasoner->store);
     interp->reasoner = reasoner;
     weights_start(reasoner);
     return reasoner;

@@ -119,6 +119,16 @@ class Exits(unittest.TestCase):
             with self.subTest(code):
                 self.signalled(f"eprint(\"ready\")\n{code}", signal.SIGINT, 130)
 
+    def test_interrupt_in_rules(self):
+        """Recursion without an end, by short rounds, by one round that is long, and by strings that grow."""
+        rules = (("int", "N(1, 0)\nN(Y, M + 1) <- N(X, M), E(X, Y)"),
+                 ("int", "for i in 0..5000 { N(1, i) }\nN(Y, M + K * 5000) <- N(X, M), N(X, K), E(X, Y)"),
+                 ("string", 'N(1, "")\nN(Y, T) <- N(X, R), E(X, Y), T = R + "b"'))
+        for kind, rule in rules:
+            with self.subTest(rule):
+                self.signalled(f"relation E(x: int, y: int)\nE(1, 1)\nrelation N(x: int, n: {kind})\n{rule}\neprint(\"ready\")\nlen(N)",
+                               signal.SIGINT, 130)
+
     def test_interrupt_in_sleep(self):
         self.signalled("let x = ones([512, 512])\neprint(\"ready\")\nsleep(60)", signal.SIGINT, 130)
 

@@ -1194,5 +1194,97 @@ class RandomPrograms(unittest.TestCase):
         self.assertGreater(refused, PROGRAMS // 20)
 
 
+class Growth(unittest.TestCase):
+    """Recursion that computes further values in every round."""
+
+    RELATIONS = "".join(f"relation {name}(x: int)\n" for name in "ABCDS") + """
+relation Text(s: string)
+relation Edge(x: entity, y: entity)
+relation Depth(x: entity, n: int)
+relation Best(x: entity, n: min int)
+"""
+    ENDLESS = [
+        "A(M) <- A(X), M = X + 1",
+        "A(X + 1) <- A(X)",
+        "A(X - 1) <- A(X), X < 5",
+        "A(M) <- A(X), M = X + 1, M > 5",
+        "A(M) <- A(X), Y = X * 2, M = Y + 0",
+        "A(M) <- A(X), A(Y), M = X + Y, M != 100",
+        "A(M) <- A(X), S(Y), M = X - Y",
+        "A(M) <- A(X), M = X + 1, M < X + 5",
+        "A(M) <- A(X), A(Y), M = X + 1, M < Y",
+        "A(M) <- A(X), M = 2 * X + 1",
+        "A(M) <- B(X), M = X + 1\nB(X) <- A(X), X > 5",
+        "Depth(P, N + 1) <- Depth(P, N), Edge(P, _)",
+        'Text(T) <- Text(R), T = R + "b"',
+    ]
+    BOUNDED = [
+        "A(M) <- A(X), M = X + 1, M < 10",
+        "A(M) <- A(X), X <= 10, M = X + 1",
+        "A(M) <- A(X), M = X - 1, 0 <= M",
+        "A(M) <- A(X), S(L), M = X + 1, M < L",
+        "A(M) <- A(X), M = X + 1, M - 3 < 8",
+        "A(M) <- A(X), M = X * 2, M < 100",
+        "A(M) <- A(X), M = X * X, M == 4",
+        "A(M) <- A(X), S(X), M = X + 1",
+        "A(M) <- A(X), M = X + 1, S(M)",
+        "A(M) <- A(X), M = (X + 1) % 7",
+        "A(M) <- A(X), M = X / 2",
+        "A(M) <- A(X), M = 10 - X",
+        "A(M) <- S(X), M = X + 1",
+        "A(M) <- B(X), M = X + 1\nB(X) <- A(X), X < 5",
+        "A(M) <- B(X), M = X + 1\nB(M) <- A(X), M = X - 1",
+        "A(M) <- A(X), M = X + 1, allowed(M)",
+        "Depth(C, N + 1) <- Depth(P, N), Edge(P, C)",
+        "Best(C, N + 1) <- Best(P, N), Edge(P, C)",
+        'Text(T) <- Text(R), T = R + "b", len(T) < 10',
+        'Text(T) <- Text(R), N < 4, T = R + "b", N = len(T)',
+    ]
+
+    def checked(self, rules):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "program.tl")
+            file.write_text(f"fn allowed(n: int) -> bool {{ n < 3 }}\n{self.RELATIONS}{rules}\n")
+            return tl.run("check", str(file)).err
+
+    def test_warnings(self):
+        for rules in self.ENDLESS:
+            with self.subTest(rules):
+                self.assertIn("warning: nothing bounds this recursion", self.checked(rules))
+        for rules in self.BOUNDED:
+            with self.subTest(rules):
+                self.assertEqual(self.checked(rules), "")
+
+    def test_limits(self):
+        """The error stands at the rule; what was made is returned, and what does not grow goes on."""
+        grows = "relation N(x: int)\nN(0)\nN(X + 1) <- N(X)\n"
+        moves = "relation E(x: int, y: int)\nE(1, 2)\nE(2, 1)\nrelation N(x: int, n: int)\nN(1, 0)\nN(Y, K + 1) <- N(X, K), E(X, Y)\n"
+        for program, line in ((grows, 3), (moves, 6)):
+            for options, word in ((("--time-limit", "500ms"), "the time limit of 0.5 s was over here"),
+                                  (("--memory-limit", "2MB"), "take more than 2.09715 MB, the memory limit"),
+                                  (("--host-limit", "20MB"), "out of memory: the system refused")):
+                with self.subTest(program=program, options=options):
+                    result = tl.run_code(program + "len(N)\n", options=("--memory-check=strict", *options))
+                    self.assertIn(word, result.err)
+                    self.assertIn(f" --> program.tl:{line}:1\n", result.err[result.err.index("error["):])
+                    self.assertRegex(result.err, "each round gives N further values")
+                    self.assertEqual(result.status, 1)
+        help_of_time = "each round gives N further values, and nothing in its rules bounds them"
+        self.assertIn(help_of_time, tl.run_code(grows + "N(-5)?\n", options=("--time-limit", "500ms")).err)
+        again = """
+relation K(x: int)
+K(1)
+K(X + 1) <- K(X), X < 5
+let before = memory().relations
+for i in 0..3 {
+    try { print(len(N)) } catch e { print(e.kind, memory().relations == before) }
+}
+retract N(0)
+print(len(N), len(K))
+"""
+        result = tl.run_code(grows + again, options=("--memory-limit", "2MB"))
+        self.assertEqual(result.out, "memory true\n" * 3 + "0 5\n", result.err)
+
+
 if __name__ == "__main__":
     unittest.main()

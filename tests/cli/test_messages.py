@@ -31,6 +31,7 @@ SYSTEM = "the operating system or a library fails in a way that a test cannot br
 GUARD = "a guard: what stands above it lets nothing through that it would refuse"
 SIZE = "it needs more memory than a test may take"
 UNREACHABLE = {
+    "most of the machine's memory": SIZE,
     "cannot map %s into memory: %s": SYSTEM,
     "cannot write: %s": SYSTEM,
     "%s refused %.2f MB": SYSTEM,
