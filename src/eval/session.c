@@ -264,22 +264,6 @@ static void module_forget(Line *line) {
     modules_free(interp, interp->modules.count - 1);
 }
 
-static bool declared_by_line(const Session *session, const Binding *binding) {
-    for (size_t i = 0; i < session->kept.count; i++)
-        if (session->kept.items[i].program == binding->program) return true;
-    return false;
-}
-
-static const Binding *function_of_name(const Session *session, const Word *word) {
-    for (size_t i = check_session_count(session->names); i-- > 0;) {
-        const Binding *binding = check_session_name(session->names, i);
-        if (binding->kind == BINDING_FUNCTION && binding->word.length == word->length &&
-            memcmp(binding->word.text, word->text, word->length) == 0)
-            return binding;
-    }
-    return NULL;
-}
-
 static bool same_parameters(const FunctionCode *a, const FunctionCode *b) {
     if (a->parameter_count != b->parameter_count) return false;
     for (int i = 0; i < a->parameter_count; i++)
@@ -287,23 +271,32 @@ static bool same_parameters(const FunctionCode *a, const FunctionCode *b) {
     return true;
 }
 
-// Functions of earlier lines that call a function declared again call the new one from now on,
-// unless its parameters are others.
-static void functions_replace(const Line *line) {
-    const NodeList *statements = &line->program->top->as.block.statements;
+static void function_replace(const Program *earlier, const Binding *again) {
+    const NodeList *statements = &earlier->top->as.block.statements;
     for (size_t i = 0; i < statements->count; i++) {
         if (statements->items[i]->kind != NODE_FUNCTION) continue;
         const Binding *binding = statements->items[i]->as.function->binding;
-        const Binding *earlier = function_of_name(line->session, &binding->word);
-        // A file that was imported keeps calling its own.
-        if (!earlier || !declared_by_line(line->session, earlier)) continue;
-        FunctionCode *old = earlier->lowered;
-        const FunctionCode *new = binding->lowered;
+        if (binding->word.length != again->word.length ||
+            memcmp(binding->word.text, again->word.text, again->word.length) != 0)
+            continue;
+        FunctionCode *old = binding->lowered;
+        const FunctionCode *new = again->lowered;
         if (!same_parameters(old, new)) continue;
         Value value = old->value;
         *old = *new;
         old->value = value;
     }
+}
+
+// Functions of earlier lines that call a function declared again call the new one from now on,
+// unless its parameters are others. A file that was imported keeps calling its own.
+static void functions_replace(const Line *line) {
+    const NodeList *statements = &line->program->top->as.block.statements;
+    for (size_t i = 0; i < statements->count; i++)
+        if (statements->items[i]->kind == NODE_FUNCTION)
+            for (size_t k = 0; k < line->session->kept.count; k++)
+                function_replace(line->session->kept.items[k].program,
+                                 statements->items[i]->as.function->binding);
 }
 
 void session_keep(Line *line) {

@@ -65,6 +65,7 @@ static const FactCase facts[] = {
     {"let x = concat(ones([2, 3]), ones([4, 3]), dim: 0)", "float32[6, 3]"},
     {"let x = ones([2, 3]) as float16", "float16[2, 3]"},
     {"let n = 2\nlet x = zeros([n, n * 3])", "float32[2, 6]"},
+    {"let l = [1]\nl.push(2)\nlet x = zeros([ones([2, 3]).shape[0], 4])", "float32[2, 4]"},
     {"let x = zeros([len(args()), 3, 0]).flatten()", "float32[0]"},
     {"let x = zeros([0, 3, len(args())]).flatten()", "float32[0]"},
     // Ways that join: both write, one writes, neither comes to the end.

@@ -67,6 +67,15 @@ class Session(unittest.TestCase):
         t.line("let n = 4")
         self.assertEqual(t.line("h()"), "4\n")
         self.assertIn("takes 1 argument", t.line("f(1, 2)"))
+        t.line("fn f(a) { a * 200 }")
+        self.assertEqual(t.line("g(1)"), "2000\n")
+        # With other parameters it is another function: earlier lines keep the one that they were written for.
+        for declared, call, shown in (("fn f(a, b) { a * b }", "f(2, 3)", "6"), ("fn f() { 7 }", "f()", "7"),
+                                      ("fn f(x) { x + 5 }", "f(x: 1)", "6")):
+            t.line(declared)
+            self.assertEqual((t.line(call), t.line("g(1)")), (f"{shown}\n", "2000\n"))
+        t.line("fn f(a) { a * 300 }")
+        self.assertEqual(t.line("g(1)"), "3000\n")
         self.finish_clean(t)
 
     def test_structs_and_imports(self):

@@ -554,6 +554,35 @@ static void test_refusal_names_the_holders(void **state) {
     source_reset();
 }
 
+// A refusal counts what is held line by line; the report of a peak tells expressions of a line
+// apart.
+static void test_holders_of_a_line(void **state) {
+    (void)state;
+    setenv("TL_DEVICE_MEMORY_MB", "16", 1);
+    const SourceFile *file;
+    static const char text[] = "a = b + c\nd\n";
+    assert_int_equal(source_add("sum.tl", text, sizeof text - 1, &file), STATUS_OK);
+    Device *device = open_tested();
+    static const unsigned places[] = {4, 10, 8};
+    Buffer *held[3], *refused;
+    for (int i = 0; i < 3; i++) {
+        origin_current.at = file->base + places[i];
+        held[i] = make(device, (size_t)(i + 1) * MEGABYTE);
+    }
+    assert_int_equal(buffer_new(device, (size_t)16 * MEGABYTE, NULL, &refused), STATUS_MEMORY);
+    assert_non_null(strstr(error_current()->help,
+                           "the most is held by sum.tl:1 (4.00 MB), sum.tl:2 (2.00 MB); assign"));
+    Text report = {0};
+    memory_report(device, &report);
+    const char *first = strstr(text_get(&report), "    3.00 MB   50.0 %   sum.tl:1:9");
+    const char *last = strstr(text_get(&report), "    1.00 MB   16.7 %   sum.tl:1:5");
+    assert_true(first && last && first < last);
+    text_free(&report);
+    for (int i = 0; i < 3; i++) buffer_release(held[i]);
+    device_close(device);
+    source_reset();
+}
+
 // --- devices -------------------------------------------------------------------------------------
 
 static double seconds(void) {
@@ -735,6 +764,7 @@ int main(void) {
         cmocka_unit_test_setup(test_what_control_groups_leave, clean_environment),
         cmocka_unit_test_setup(test_a_large_program_is_foretold_once, clean_environment),
         cmocka_unit_test_setup(test_refusal_names_the_holders, clean_environment),
+        cmocka_unit_test_setup(test_holders_of_a_line, clean_environment),
         cmocka_unit_test_setup(test_device_a_thousand_times, clean_environment),
         cmocka_unit_test_setup(test_default_device_on_a_small_stack, clean_environment),
         cmocka_unit_test_setup(test_device_names, clean_environment),
