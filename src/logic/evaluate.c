@@ -325,23 +325,37 @@ static void group_end(Group *group, bool failed) {
     free(group->collectors);
 }
 
-// It may have been ended because a rule makes new values in every round.
-static void failure_explain(const Group *group, Status status) {
-    bool ended = status == STATUS_INTERRUPT || status == STATUS_MEMORY;
-    for (uint32_t i = 0; ended && i < group->work_count; i++)
-        growth_explain(group->store, group->works[i].rule);
+static const Rule *endless_find(const Group *group) {
+    const Rule *endless = NULL;
+    for (uint32_t i = 0; i < group->work_count && !endless; i++)
+        endless = rule_endless(group->store, group->works[i].rule);
+    return endless;
+}
+
+// What ended the evaluation is said at the rule that gives further values in every round.
+static void failure_place(Status status, const Rule *endless) {
+    if (!endless || (status != STATUS_INTERRUPT && status != STATUS_MEMORY)) return;
+    const char *name = endless->relation->name;
+    if (status == STATUS_MEMORY)
+        (void)fail_label("each round gives %s further values", name);
+    else
+        (void)fail_help("each round gives %s further values, and nothing in its rules bounds them",
+                        name);
+    error_place(endless->span);
 }
 
 static Status group_run(Group *group) {
     group_begin(group);
+    const Rule *endless = endless_find(group);
     group->store->making = &group->relations;
+    group->store->endless = endless;
     Status status = STATUS_OK;
     do {
         group->round++;
         status = round_run(group);
     } while (status == STATUS_OK && goes_on(group));
     group->store->making = NULL;
-    failure_explain(group, status);
+    failure_place(status, endless);
     group_end(group, status != STATUS_OK);
     return status;
 }

@@ -287,25 +287,13 @@ bool rule_grows(const Store *store, const Rule *rule, bool surely, uint32_t *col
     return grows;
 }
 
-// What narrow.c and demand.c make of a rule keeps its place.
-static const Rule *rule_written(const Store *store, const Rule *rule) {
-    for (size_t i = 0; i < store->rules.count; i++) {
+const Rule *rule_endless(const Store *store, const Rule *rule) {
+    uint32_t column;
+    for (size_t i = 0; i < store->rules.count && rule->span.begin; i++) {
         const Rule *written = store->rules.items[i];
-        if (written->span.begin == rule->span.begin && written->span.end == rule->span.end)
-            return written;
+        if (written->span.begin != rule->span.begin || written->span.end != rule->span.end)
+            continue;
+        return rule_grows(store, written, false, &column) ? written : NULL;
     }
     return NULL;
-}
-
-void growth_explain(const Store *store, const Rule *rule) {
-    uint32_t column;
-    const Rule *written = rule->span.begin ? rule_written(store, rule) : NULL;
-    if (!written || !rule_grows(store, written, false, &column)) return;
-    const char *name = written->relation->name;
-    if (error_current()->code == STATUS_MEMORY)
-        (void)fail_label("each round gives %s further values", name);
-    else
-        (void)fail_help("each round gives %s further values, and nothing in its rules bounds them",
-                        name);
-    error_place(rule->span);
 }

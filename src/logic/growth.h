@@ -8,8 +8,8 @@
 // nothing in the rules between that bounds them. The store is analysed. Rules that go along facts,
 // as from parents to children, end where those have no cycle: `surely` leaves them out.
 bool rule_grows(const Store *store, const Rule *rule, bool surely, uint32_t *column);
-// Where an evaluation was ended that has gone through this rule, or one that was made of it: the
-// error gets its place if it makes new values.
-void growth_explain(const Store *store, const Rule *rule);
+// The rule of the program whose place this one has, as what narrow.c and demand.c make of it does,
+// if it grows; or NULL.
+const Rule *rule_endless(const Store *store, const Rule *rule);
 
 #endif

@@ -6,8 +6,8 @@
 
 enum { ROOM_ROWS = 1 << 14 }; // that are added between two questions at most
 
-// Whether as many rows may be added to the relations that are made: within the store's bytes, and
-// by what the system gives. Also fails when the user interrupts.
+// Whether the system gives memory for as many rows of the relations that are made, and the limit,
+// where recursion has no bound. Also fails when the user interrupts.
 Status room_ask(const Store *store) MUST_USE;
 
 #endif

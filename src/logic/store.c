@@ -7,15 +7,11 @@
 #include "logic/classes.h"
 #include "logic/upkeep/upkeep.h"
 
-static uint64_t machine_bytes(void) {
-    return (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
 // A quarter of the machine's memory, at most a GiB.
 static uint64_t bits_bytes_most(void) {
     enum { SHARE = 4 };
     const uint64_t MOST = (uint64_t)1 << 30;
-    uint64_t bytes = machine_bytes() / SHARE;
+    uint64_t bytes = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE) / SHARE;
     return bytes < MOST ? bytes : MOST;
 }
 
@@ -40,7 +36,6 @@ Store *store_new(const StoreHost *host) {
     store->host = *host;
     store->analysed = true;
     store->version = 1;
-    store->bytes_most = machine_bytes() / 8 * 7;
     store->room.bytes_most = bits_bytes_most();
     return store;
 }

@@ -107,9 +107,9 @@ struct Store {
     uint64_t followed;    // rows and proofs that edits have gone through, since the beginning
     bool marked;          // changes since the mark can be undone
     size_t rules_marked;
-    uint64_t bytes_most;        // that the rows of an evaluation may take;
-    bool limited;               // somebody has said so
+    uint64_t limit;             // bytes that rows of recursion without a bound may take; 0: any
     const RelationList *making; // what rows are added to; NULL: nothing is evaluated
+    bool endless;               // that recursion has no bound that can be seen
     CellsRoom room;             // that sets of bits may take together
     struct Profile *profile;    // of the evaluation that runs; NULL: nobody asks
 };

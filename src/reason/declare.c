@@ -68,14 +68,13 @@ static Status host_interrupted(void *context) {
     return error_current()->code;
 }
 
-// Rows of relations take no more than the memory limit, either, nor do bits.
+// Bits take no more than the memory limit, either, nor do rows of recursion without a bound.
 static void room_set(Store *store) {
     CellsRoom *room = &store->room;
     DeviceSettings settings; // malformed ones were reported when the program began
     if (device_settings_read(&settings) != STATUS_OK) return;
-    store->limited = settings.limit_bytes > 0;
-    if (store->limited) store->bytes_most = settings.limit_bytes;
-    if (store->limited && settings.limit_bytes < room->bytes_most)
+    store->limit = settings.limit_bytes;
+    if (store->limit > 0 && store->limit < room->bytes_most)
         room->bytes_most = settings.limit_bytes;
     room->wanted = (Representation)settings.test_representation;
 }
