@@ -1,7 +1,11 @@
 // Worker threads and strided walks: everything is done exactly once, in pieces that do not depend
 // on the number of threads.
+#include <pthread.h>
+#include <unistd.h>
+
 #include "arrays.h"
 #include "device/cpu/iterate.h"
+#include "runtime/runtime.h"
 
 enum { COUNT = 100003 };
 
@@ -37,6 +41,47 @@ static void test_nested(void **state) {
     memset(visited, 0, sizeof visited);
     cpu_parallel(1, 1, nest, NULL);
     for (int64_t i = 0; i < 100; i++) assert_int_equal(visited[i], 1);
+}
+
+typedef struct Marks {
+    unsigned char seen[2000];
+    unsigned random;
+    bool exact;
+} Marks;
+
+static void mark(void *context, int64_t begin, int64_t end) {
+    Marks *marks = context;
+    for (int64_t i = begin; i < end; i++) marks->seen[i]++;
+}
+
+// Jobs of any size one after the other: at once, so that workers look for them, and after pauses,
+// so that they sleep.
+static void *run_jobs(void *context) {
+    Marks *marks = context;
+    runtime_enter(runtime_new());
+    marks->exact = true;
+    for (int job = 0; job < 3000; job++) {
+        int64_t count = 1 + rand_r(&marks->random) % (int)sizeof marks->seen;
+        memset(marks->seen, 0, sizeof marks->seen);
+        cpu_parallel(count, 1 + rand_r(&marks->random) % 40, mark, marks);
+        for (int64_t i = 0; i < (int64_t)sizeof marks->seen; i++)
+            marks->exact &= marks->seen[i] == (i < count);
+        if (job % 100 == 0) usleep((unsigned)rand_r(&marks->random) % 300);
+    }
+    runtime_free(runtime_current);
+    return NULL;
+}
+
+static void test_jobs_of_several_threads(void **state) {
+    (void)state;
+    static Marks marks[3];
+    pthread_t threads[3];
+    for (unsigned i = 0; i < 3; i++) {
+        marks[i].random = i + 1;
+        assert_int_equal(pthread_create(&threads[i], NULL, run_jobs, &marks[i]), 0);
+    }
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], NULL);
+    for (int i = 0; i < 3; i++) assert_true(marks[i].exact);
 }
 
 static void count_row(void *context, char *const *pointers, const int64_t *strides, int64_t count) {
@@ -95,9 +140,8 @@ static void test_contiguous_dims_merge(void **state) {
 
 static int suite(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_index_once),
-        cmocka_unit_test(test_nested),
-        cmocka_unit_test(test_walks),
+        cmocka_unit_test(test_every_index_once),        cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_jobs_of_several_threads), cmocka_unit_test(test_walks),
         cmocka_unit_test(test_contiguous_dims_merge),
     };
     boundaries = 0;
