@@ -36,6 +36,10 @@ REPL = [
 
 
 class CommandMessages(unittest.TestCase):
+    def test_the_last_of_an_option_counts(self):
+        result = run("--memory-limit", "1MB", "--memory-limit", "64MB", "--device", "cpu", "-e", "print(sum(ones([1024, 1024])))")
+        self.assertEqual((result.status, result.out, result.err), (0, "1048576.0\n", ""))
+
     def test_usage(self):
         for arguments, expected in USAGE:
             with self.subTest(arguments):

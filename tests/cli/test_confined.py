@@ -99,6 +99,18 @@ class HostLimit(unittest.TestCase):
                       process.stderr)
 
 
+    def test_a_full_address_space_is_an_error_that_can_be_caught(self):
+        """What the process keeps in reserve is enough to take back what was begun, and to go on."""
+        need_no_sanitizer("needs the whole address space")
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (450 << 20, 450 << 20))
+        code = ('let kept = []\n'
+                'try { loop { kept.push([str(len(kept)) + "abcdefghijklmnopqrstuvwxyz"]) } }\n'
+                'catch e {\n    kept = none\n    print(e.kind, e.message.split(":")[0])\n}\nprint("on")\n')
+        process = subprocess.run([TL, "--device", "cpu", "-e", code], preexec_fn=limit, capture_output=True, timeout=60)
+        self.assertEqual((process.returncode, process.stdout), (0, b"memory out of memory\non\n"), process.stderr)
+
+
 class DiskLimit(InFolder):
     options = ("--disk-limit", "1MB")
 
