@@ -82,13 +82,10 @@ Status tensor_buffer_take(TensorBuffer *buffer, DType dtype, const Shape *shape,
         return fail_help("make it larger, or reset() it when its tensors are no longer needed");
     }
     Tensor *tensor = tensor_from_buffer(buffer_retain(buffer->memory), buffer->used, dtype, shape);
-    KernelCall fill = {.kernel = KERNEL_FILL,
-                       .n_inputs = 1,
-                       .n_outputs = 1,
-                       .inputs = {{.scalar = {.dtype = DTYPE_FLOAT64, .as.f = value}}},
-                       .outputs = {&tensor->view},
-                       .op_name = "tensor buffer"};
-    Status status = bytes > 0 ? op_run_kernel(&fill) : STATUS_OK;
+    Status status = STATUS_OK;
+    if (bytes > 0)
+        status =
+            op_fill_view(&tensor->view, (Scalar){DTYPE_FLOAT64, {.f = value}}, "tensor buffer");
     if (status != STATUS_OK) {
         tensor_release(tensor);
         return status;
@@ -106,13 +103,9 @@ static Status move_out(Tensor *tensor) {
     Shape shape = tensor_shape(tensor);
     Tensor *copy;
     TRY(tensor_new(tensor->device, tensor_dtype(tensor), &shape, &copy));
-    KernelCall call = {.kernel = KERNEL_COPY,
-                       .n_inputs = 1,
-                       .n_outputs = 1,
-                       .inputs = {{.view = &tensor->view}},
-                       .outputs = {&copy->view},
-                       .op_name = "tensor buffer"};
-    Status status = tensor_count(tensor) > 0 ? op_run_kernel(&call) : STATUS_OK;
+    Status status = STATUS_OK;
+    if (tensor_count(tensor) > 0)
+        status = op_copy_view(&tensor->view, &copy->view, "tensor buffer");
     if (status == STATUS_OK) {
         buffer_release(tensor->view.buffer);
         tensor->view = copy->view;

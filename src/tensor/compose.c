@@ -185,13 +185,7 @@ Status compose_kernel(const OpCall *call, KernelId kernel, const KernelOptions *
 }
 
 Status compose_fill(const OpCall *call, const TensorView *view, Scalar value) {
-    KernelCall kernel = {.kernel = KERNEL_FILL,
-                         .n_inputs = 1,
-                         .n_outputs = 1,
-                         .inputs = {{.scalar = value}},
-                         .outputs = {view},
-                         .op_name = call->op->name};
-    return op_run_kernel(&kernel);
+    return op_fill_view(view, value, call->op->name);
 }
 
 Status compose_with_number(OpId op, Tensor *x, double number, Tensor **out) {

@@ -285,22 +285,6 @@ static Status prepare_value(const OpInput *value, const Tensor *target, const Sh
     return STATUS_OK;
 }
 
-static Status fill_view(const TensorView *view, Scalar value) {
-    KernelCall kernel = {
-        .kernel = KERNEL_FILL, .n_inputs = 1, .n_outputs = 1, .op_name = "assignment"};
-    kernel.inputs[0].scalar = value;
-    kernel.outputs[0] = view;
-    return op_run_kernel(&kernel);
-}
-
-static Status copy_view(const TensorView *source, const TensorView *view) {
-    KernelCall kernel = {
-        .kernel = KERNEL_COPY, .n_inputs = 1, .n_outputs = 1, .op_name = "assignment"};
-    kernel.inputs[0].view = source;
-    kernel.outputs[0] = view;
-    return op_run_kernel(&kernel);
-}
-
 static Status scatter(const TensorView *view, int dim, const Tensor *positions,
                       const Tensor *source) {
     KernelCall kernel = {
@@ -382,14 +366,15 @@ static Status scatter_many(Tensor *target, const IndexPlan *plan, Tensor **value
 }
 
 static Status set_planned(Tensor *target, const IndexPlan *plan, const OpInput *value) {
-    if (plan->picked_count == 0 && !value->tensor) return fill_view(&plan->view, value->scalar);
+    if (plan->picked_count == 0 && !value->tensor)
+        return op_fill_view(&plan->view, value->scalar, "assignment");
     Shape shape;
     TRY(index_plan_shape(plan, &shape));
     Tensor *prepared;
     TRY(prepare_value(value, target, &shape, &prepared));
     Status status;
     if (plan->picked_count == 0)
-        status = copy_view(&prepared->view, &plan->view);
+        status = op_copy_view(&prepared->view, &plan->view, "assignment");
     else if (plan->picked_count == 1)
         status = scatter_one(target, plan, &prepared);
     else

@@ -203,13 +203,6 @@ Status tensor_roll_dim(Tensor *x, int dim, int64_t shift, Tensor **out) {
     return status;
 }
 
-static Status fill(Tensor *out, Scalar value) {
-    KernelCall kernel = {.kernel = KERNEL_FILL, .n_inputs = 1, .n_outputs = 1, .op_name = "pad"};
-    kernel.inputs[0].scalar = value;
-    kernel.outputs[0] = &out->view;
-    return op_run_kernel(&kernel);
-}
-
 static Status copy_inside(Tensor *x, Tensor *out, const int64_t *before) {
     TensorView view = out->view;
     for (int i = 0; i < x->view.rank; i++) {
@@ -238,7 +231,7 @@ Status tensor_pad(Tensor *x, const int64_t *before, const int64_t *after, Scalar
     }
     Tensor *result;
     TRY(tensor_new(x->device, x->view.dtype, &shape, &result));
-    Status status = fill(result, value);
+    Status status = op_fill_view(&result->view, value, "pad");
     if (status == STATUS_OK) status = copy_inside(x, result, before);
     if (status != STATUS_OK) {
         tensor_release(result);

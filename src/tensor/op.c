@@ -213,15 +213,30 @@ Status op_run_kernel(const KernelCall *kernel) {
     return device_run(kernel);
 }
 
+Status op_fill_view(const TensorView *view, Scalar value, const char *op_name) {
+    return op_run_kernel(&(KernelCall){.kernel = KERNEL_FILL,
+                                       .n_inputs = 1,
+                                       .n_outputs = 1,
+                                       .inputs = {{.scalar = value}},
+                                       .outputs = {view},
+                                       .op_name = op_name});
+}
+
+Status op_copy_view(const TensorView *from, const TensorView *to, const char *op_name) {
+    return op_run_kernel(&(KernelCall){.kernel = KERNEL_COPY,
+                                       .n_inputs = 1,
+                                       .n_outputs = 1,
+                                       .inputs = {{.view = from}},
+                                       .outputs = {to},
+                                       .op_name = op_name});
+}
+
 Status op_copy(Tensor *x, Tensor *out) {
     ASSERT(x->device == out->device && out->view.buffer != NULL);
     TRY(tensor_materialize(x));
     TensorView source;
     view_broadcast(&x->view, &out->view, &source);
-    KernelCall kernel = {.kernel = KERNEL_COPY, .n_inputs = 1, .n_outputs = 1, .op_name = "copy"};
-    kernel.inputs[0].view = &source;
-    kernel.outputs[0] = &out->view;
-    return op_run_kernel(&kernel);
+    return op_copy_view(&source, &out->view, "copy");
 }
 
 // A contiguous copy of x in another dtype, or the same.

@@ -173,6 +173,9 @@ static inline bool op_is_absent(const OpInput *input) {
 Status op_input_tensor(const OpInput *input, Tensor **out) MUST_USE;
 // Queues one kernel on the device of its outputs; kernel.op_name should be the user's word.
 Status op_run_kernel(const KernelCall *kernel) MUST_USE;
+Status op_fill_view(const TensorView *view, Scalar value, const char *op_name) MUST_USE;
+// Converted, between views of one shape.
+Status op_copy_view(const TensorView *from, const TensorView *to, const char *op_name) MUST_USE;
 // out = x converted and laid out as out is, broadcast to its shape.
 Status op_copy(Tensor *x, Tensor *out) MUST_USE;
 // x converted to a dtype (a new reference to x itself when it has it already).

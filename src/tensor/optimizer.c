@@ -258,14 +258,6 @@ static TensorView slot_target(const Slot *slot) {
     return elements_of(&slot->parameter->view, slot->first, slot->count);
 }
 
-static Status copy_views(const TensorView *from, const TensorView *to) {
-    KernelCall kernel = {
-        .kernel = KERNEL_COPY, .n_inputs = 1, .n_outputs = 1, .op_name = "optimizer"};
-    kernel.inputs[0].view = from;
-    kernel.outputs[0] = to;
-    return op_run_kernel(&kernel);
-}
-
 static int state_rows(const Optimizer *optimizer, const Tensor *parameter) {
     return rules[optimizer->settings.id].rows(&optimizer->settings) + has_copy(parameter);
 }
@@ -278,15 +270,12 @@ static Status state_new(const Optimizer *optimizer, Slot *slot) {
     SCOPED_TENSOR(state);
     TRY(tensor_new(parameter->device, working_dtype(parameter), &shape, &state));
     buffer_note_purpose(state->view.buffer, PURPOSE_OPTIMIZER);
-    KernelCall fill = {
-        .kernel = KERNEL_FILL, .n_inputs = 1, .n_outputs = 1, .op_name = "optimizer"};
-    fill.inputs[0].scalar = (Scalar){DTYPE_FLOAT64, {.f = optimizer->settings.initial}};
-    fill.outputs[0] = &state->view;
-    TRY(op_run_kernel(&fill));
+    Scalar initial = {DTYPE_FLOAT64, {.f = optimizer->settings.initial}};
+    TRY(op_fill_view(&state->view, initial, "optimizer"));
     if (has_copy(parameter)) {
         TensorView copy = elements_of(&state->view, (rows - 1) * slot->count, slot->count);
         TensorView target = slot_target(slot);
-        TRY(copy_views(&target, &copy));
+        TRY(op_copy_view(&target, &copy, "optimizer"));
     }
     return compose_give(&state, &slot->state);
 }
@@ -396,7 +385,7 @@ static Status step_slot(const Optimizer *optimizer, Slot *slot, Tensor *gradient
     if (!has_copy(slot->parameter)) return run_step(optimizer, slot, &target, &along);
     TensorView copy = slot_row(slot, (int)slot->state->view.dims[0] - 1);
     TRY(run_step(optimizer, slot, &copy, &along));
-    return copy_views(&copy, &target);
+    return op_copy_view(&copy, &target, "optimizer");
 }
 
 Status optimizer_step(Optimizer *optimizer, Tensor *const *parameters, Tensor *const *gradients,
@@ -434,7 +423,7 @@ static Status refresh_slot(Slot *slot) {
     TRY(op_binary(OP_eq, op_tensor(rounded), op_tensor(now), &same));
     TRY(tensor_cast(now, DTYPE_FLOAT32, &wide));
     TRY(op_ternary(OP_where, op_tensor(same), op_tensor(copy), op_tensor(wide), &merged));
-    return copy_views(&merged->view, &row);
+    return op_copy_view(&merged->view, &row, "optimizer");
 }
 
 Status optimizer_refresh(Optimizer *optimizer) {

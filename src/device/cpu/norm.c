@@ -20,25 +20,13 @@ typedef struct Norm {
     bool centred; // layer norm
 } Norm;
 
-static double fold_row(const Norm *norm, Fold fold, const Row *in, const char *base,
-                       double parameter) {
-    double buffer[ROW_PIECE];
-    Wide state = norm->folds->identity[fold];
-    for (int64_t first = 0; first < in->count; first += ROW_PIECE) {
-        int64_t left = in->count - first, count = left < ROW_PIECE ? left : ROW_PIECE;
-        const void *numbers = row_read(in, base, first, count, buffer);
-        norm->folds->row[fold](&state, numbers, count, (Wide){.f = parameter});
-    }
-    return state.f;
-}
-
 static void make_row(const void *context, const Row *in, const char *from, const Row *out,
                      char *to) {
     const Norm *norm = context;
     double buffer[ROW_PIECE], n = (double)in->count;
-    double mean = norm->centred ? fold_row(norm, FOLD_SUM, in, from, 0) / n : 0;
-    double square = norm->centred ? fold_row(norm, FOLD_SUM_DEVIATION, in, from, mean)
-                                  : fold_row(norm, FOLD_SUM_SQUARE, in, from, 0);
+    double mean = norm->centred ? row_fold(norm->folds, FOLD_SUM, in, from, 0) / n : 0;
+    double square = norm->centred ? row_fold(norm->folds, FOLD_SUM_DEVIATION, in, from, mean)
+                                  : row_fold(norm->folds, FOLD_SUM_SQUARE, in, from, 0);
     const double shift_factor[2] = {mean, 1 / sqrt(square / n + norm->eps)};
     for (int64_t first = 0; first < in->count; first += ROW_PIECE) {
         int64_t left = in->count - first, count = left < ROW_PIECE ? left : ROW_PIECE;

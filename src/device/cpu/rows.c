@@ -106,3 +106,26 @@ void rows_make(const RowsJob *job, int64_t task_elements) {
     cpu_parallel(job->rows.rows * bands.per_line, task_elements / (n * bands.rows) + 1, make_bands,
                  &bands);
 }
+
+Status rows_make_last(RowsJob *job, const KernelCall *call, CpuCompute compute,
+                      int64_t task_elements) {
+    const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
+    int leading = in->rank > 0 ? in->rank - 1 : 0;
+    TRY(row_prepare(in, in->rank - leading, compute, call->op_name, &job->in));
+    TRY(row_prepare(out, in->rank - leading, compute, call->op_name, &job->out));
+    rows_prepare(&job->rows, 2, (const TensorView *const[]){out, in}, leading);
+    rows_make(job, task_elements);
+    return STATUS_OK;
+}
+
+double row_fold(const FoldTable *folds, Fold fold, const Row *in, const char *from,
+                double parameter) {
+    double buffer[ROW_PIECE];
+    Wide state = folds->identity[fold];
+    for (int64_t first = 0; first < in->count; first += ROW_PIECE) {
+        int64_t left = in->count - first, count = left < ROW_PIECE ? left : ROW_PIECE;
+        const void *numbers = row_read(in, from, first, count, buffer);
+        folds->row[fold](&state, numbers, count, (Wide){.f = parameter});
+    }
+    return state.f;
+}

@@ -53,10 +53,5 @@ Status cpu_kernel_SCAN(const KernelCall *call) {
     if (view_count(out) == 0) return STATUS_OK;
     CpuCompute compute = whole ? COMPUTE_I64 : COMPUTE_F64;
     RowsJob job = {.make = make_row, .context = &scan};
-    int leading = in->rank > 0 ? in->rank - 1 : 0;
-    TRY(row_prepare(in, in->rank - leading, compute, call->op_name, &job.in));
-    TRY(row_prepare(out, in->rank - leading, compute, call->op_name, &job.out));
-    rows_prepare(&job.rows, 2, (const TensorView *const[]){out, in}, leading);
-    rows_make(&job, TASK_ELEMENTS);
-    return STATUS_OK;
+    return rows_make_last(&job, call, compute, TASK_ELEMENTS);
 }

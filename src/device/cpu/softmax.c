@@ -18,18 +18,6 @@ typedef struct Softmax {
     bool log;
 } Softmax;
 
-static double fold_whole(const Softmax *s, Fold fold, const Row *in, const char *base,
-                         double parameter) {
-    double buffer[ROW_PIECE];
-    Wide state = s->folds->identity[fold];
-    for (int64_t first = 0; first < in->count; first += ROW_PIECE) {
-        int64_t left = in->count - first, count = left < ROW_PIECE ? left : ROW_PIECE;
-        s->folds->row[fold](&state, row_read(in, base, first, count, buffer), count,
-                            (Wide){.f = parameter});
-    }
-    return state.f;
-}
-
 // exp(numbers - max) to `work`, and their sum.
 static double make_exponentials(const Softmax *s, const void *numbers, void *work, int64_t count,
                                 double max) {
@@ -63,8 +51,8 @@ static void make_whole(const Softmax *s, const void *numbers, void *work, int64_
 static void make_in_pieces(const Softmax *s, const Row *in, const char *from, const Row *out,
                            char *to) {
     double buffer[ROW_PIECE];
-    double max = fold_whole(s, FOLD_MAX, in, from, 0);
-    double sum = fold_whole(s, FOLD_SUM_EXP, in, from, max);
+    double max = row_fold(s->folds, FOLD_MAX, in, from, 0);
+    double sum = row_fold(s->folds, FOLD_SUM_EXP, in, from, max);
     for (int64_t first = 0; first < in->count; first += ROW_PIECE) {
         int64_t left = in->count - first, count = left < ROW_PIECE ? left : ROW_PIECE;
         const void *numbers = row_read(in, from, first, count, buffer);
@@ -100,10 +88,5 @@ Status cpu_kernel_SOFTMAX(const KernelCall *call) {
     Softmax softmax = {cpu_fold(compute), (int64_t)compute_bytes(compute), call->options.flag};
     RowsJob job = {.make = make_row, .context = &softmax};
     if (view_count(out) == 0) return STATUS_OK;
-    int leading = in->rank > 0 ? in->rank - 1 : 0;
-    TRY(row_prepare(in, in->rank - leading, compute, call->op_name, &job.in));
-    TRY(row_prepare(out, in->rank - leading, compute, call->op_name, &job.out));
-    rows_prepare(&job.rows, 2, (const TensorView *const[]){out, in}, leading);
-    rows_make(&job, TASK_ELEMENTS);
-    return STATUS_OK;
+    return rows_make_last(&job, call, compute, TASK_ELEMENTS);
 }
