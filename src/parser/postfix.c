@@ -141,7 +141,12 @@ static Node *parse_member(Parser *parser, Node *object, SourcePos begin) {
     parser_next(parser);
     const Token *token = parser_peek(parser);
     bool number = token->kind == TOKEN_INT && !token->space_before;
-    if (!number && !token_is_word(token)) return parser_fail_expected(parser, "a name after `.`");
+    if (!number && !token_is_word(token)) {
+        bool ends = token->kind == TOKEN_END || parser_at_new_line(parser);
+        return parser_fail_expected_help(
+            parser, "a name after `.`",
+            ends ? "statements, facts and rules end with their line, without a full stop" : NULL);
+    }
     Word name = parser_word(parser, parser_next(parser));
     if (parser_is(parser, TOKEN_LEFT_PAREN) && !parser_at_new_line(parser) && !number) {
         ArgumentList arguments;
