@@ -66,9 +66,7 @@ static Value handle(Frame *frame, const TryCode *attempt) {
 
 static Value eval_try(Frame *frame, const Code *code) {
     const TryCode *attempt = (const TryCode *)code;
-    if (UNLIKELY(foretelling())) foretell_attempt(1);
     Value value = EVAL(frame, attempt->body);
-    if (UNLIKELY(foretelling())) foretell_attempt(-1);
     if (UNLIKELY(interp_interrupts()) && !failed(value)) {
         value_release(value);
         value = interp_fail_interrupted(attempt->body->span);
@@ -80,10 +78,27 @@ static Value eval_try(Frame *frame, const Code *code) {
     return handle(frame, attempt);
 }
 
+// While memory is foretold: a handler waits for the errors of what is checked here.
+static Value eval_awaited(Frame *frame, const Code *code) {
+    const TryCode *awaited = (const TryCode *)code;
+    foretell_attempt(1);
+    Value value = EVAL(frame, awaited->body);
+    foretell_attempt(-1);
+    return value;
+}
+
+static const Code *lower_attempted(Lowering *lowering, const Node *body) {
+    const Code *attempted = lower(lowering, body);
+    if (!foretelling()) return attempted;
+    TryCode *code = LOWER_NEW(lowering, TryCode, eval_awaited, body->span);
+    code->body = attempted;
+    return &code->head;
+}
+
 const Code *lower_try(Lowering *lowering, const Node *node) {
     ASSERT(node->kind == NODE_TRY);
     TryCode *code = LOWER_NEW(lowering, TryCode, eval_try, node->span);
-    code->body = lower(lowering, node->as.attempt.body);
+    code->body = lower_attempted(lowering, node->as.attempt.body);
     code->handler = node->as.attempt.handler ? lower(lowering, node->as.attempt.handler)
                                              : lower_constant(lowering, value_none(), node->span);
     Binding *binding = node->as.attempt.binding;

@@ -382,7 +382,7 @@ static bool bind_plain(const Builtin *row, const BuiltinArguments *a, BuiltinCal
     return true;
 }
 
-static Value invoke(Interp *interp, const Builtin *row, const BuiltinArguments *arguments) {
+Value builtin_invoke(Interp *interp, const Builtin *row, const BuiltinArguments *arguments) {
     Value result;
     BuiltinCall call;
     if (bind_plain(row, arguments, &call)) {
@@ -435,15 +435,16 @@ static Value carry_measured(const Builtin *row, const BuiltinArguments *argument
     return result;
 }
 
-Value builtin_invoke(Interp *interp, const Builtin *row, const BuiltinArguments *arguments) {
-    if (LIKELY(!foretelling())) return invoke(interp, row, arguments);
+Value builtin_invoke_foretold(Interp *interp, const Builtin *row,
+                              const BuiltinArguments *arguments) {
     uint64_t reads = foretell_reads();
-    Value result = invoke(interp, row, arguments);
+    Value result = builtin_invoke(interp, row, arguments);
     return carry_measured(row, arguments, result, foretell_reads() != reads);
 }
 
 Value interp_call_builtin(Interp *interp, const Builtin *row, const Value *arguments,
                           size_t count) {
     BuiltinArguments given = {.positional = arguments, .count = count};
+    if (UNLIKELY(foretelling())) return builtin_invoke_foretold(interp, row, &given);
     return builtin_invoke(interp, row, &given);
 }

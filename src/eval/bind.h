@@ -19,6 +19,9 @@ typedef struct BuiltinArguments {
 // Calls a row (the first overload of its name). The result is a new reference or VALUE_FAIL.
 // `f32::zeros(...)` is a call with a named argument "dtype".
 Value builtin_invoke(Interp *interp, const Builtin *row, const BuiltinArguments *arguments);
+// The same while memory is foretold: unknown numbers stay unknown in texts (device/foretell.h).
+Value builtin_invoke_foretold(Interp *interp, const Builtin *row,
+                              const BuiltinArguments *arguments);
 
 // Calls a builtin row with borrowed positional arguments (ops included).
 Value interp_call_builtin(Interp *interp, const Builtin *row, const Value *arguments, size_t count);

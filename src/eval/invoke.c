@@ -1,6 +1,7 @@
 // Calls: frames, defaults, annotations of parameters and results, traces, the depth limit.
 #include "eval/invoke.h"
 
+#include "device/foretell.h"
 #include "eval/annotations.h"
 #include "eval/bind.h"
 #include "eval/methods.h"
@@ -199,6 +200,8 @@ Value call_builtin(Interp *interp, const Builtin *row, CallArguments *arguments)
     Value result = value_fail();
     if (UNLIKELY(interp_interrupts()))
         interp_fail_interrupted(arguments->span);
+    else if (UNLIKELY(foretelling()))
+        result = builtin_invoke_foretold(interp, row, &call);
     else
         result = builtin_invoke(interp, row, &call);
     if (failed(result)) {

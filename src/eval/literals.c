@@ -367,16 +367,22 @@ static Value format_pieces(Frame *frame, const FormatCode *format, Text *text) {
 
 static Value eval_format(Frame *frame, const Code *code) {
     Text text = {0};
-    uint64_t reads = foretelling() ? foretell_reads() : 0;
     Value value = format_pieces(frame, (const FormatCode *)code, &text);
     text_free(&text);
-    bool measured = foretelling() && foretell_reads() != reads && !failed(value);
+    return value;
+}
+
+static Value eval_format_foretold(Frame *frame, const Code *code) {
+    uint64_t reads = foretell_reads();
+    Value value = eval_format(frame, code);
+    bool measured = foretell_reads() != reads && !failed(value);
     return measured ? string_as_measured(value.as.string) : value;
 }
 
 const Code *lower_format_string(Lowering *lowering, const Node *node) {
     ASSERT(node->kind == NODE_FORMAT_STRING);
-    FormatCode *code = LOWER_NEW(lowering, FormatCode, eval_format, node->span);
+    FormatCode *code = LOWER_NEW(lowering, FormatCode,
+                                 foretelling() ? eval_format_foretold : eval_format, node->span);
     code->count = node->as.format_string.values.count;
     code->values = lower_list(lowering, &node->as.format_string.values);
     code->texts = lower_array(lowering, code->count + 1, sizeof *code->texts);

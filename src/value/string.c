@@ -122,14 +122,13 @@ uint64_t string_hash(const String *string) {
 
 int64_t string_length(const String *string) {
     // The count is remembered in place: a cache that no reader can tell from an unchanging string.
-    if (string_is_measured(string)) {
+    if (string->codepoints >= 0) return string->codepoints;
+    int64_t count = (int64_t)utf8_count(string->bytes, string->length);
+    if (string_is_measured(string))
         string_note_look();
-        return (int64_t)utf8_count(string->bytes, string->length);
-    }
-    if (string->codepoints < 0)
-        ((String *)(uintptr_t)string)->codepoints =
-            (int64_t)utf8_count(string->bytes, string->length);
-    return string->codepoints;
+    else
+        ((String *)(uintptr_t)string)->codepoints = count;
+    return count;
 }
 
 Value string_character(const char *bytes, size_t size) {
