@@ -175,8 +175,9 @@ typedef struct Settling {
     ProgramHandle *program;
     int component;
     bool loops;
-    Value *values; // by name; of other components their values, of this one those of the last round
-    Value *next;
+    Value *values; // by name, as they are now; of other components theirs
+    int *order;    // of the names: as the first round could make them, each from what it needs
+    int made;
 } Settling;
 
 static bool is_member(const Settling *settling, int name) {
@@ -221,15 +222,6 @@ static Status value_change(Value before, Value after, double *out) {
     return same ? tensor_change(first, second, out) : STATUS_OK;
 }
 
-static void keep_round(Settling *settling) {
-    for (int i = 0; i < settling->program->name_count; i++) {
-        if (!is_member(settling, i) || settling->next[i].kind == VALUE_ABSENT) continue;
-        value_release(settling->values[i]);
-        settling->values[i] = settling->next[i];
-        settling->next[i] = value_absent();
-    }
-}
-
 // The first values: of names whose sizes others tell, these come first.
 static Status first_round(Settling *settling) {
     const ProgramHandle *program = settling->program;
@@ -244,31 +236,35 @@ static Status first_round(Settling *settling) {
                 return error_current()->code;
             complete &= !failed(value);
             progress |= !failed(value);
-            if (!failed(value)) settling->values[i] = value;
+            if (failed(value)) continue;
+            settling->values[i] = value;
+            settling->order[settling->made++] = i;
         }
         if (!complete && !progress) return error_current()->code;
     }
     return STATUS_OK;
 }
 
+// Each name is made from the latest values: what lies behind each other in a row is gone through in
+// one round.
 static Status next_round(Settling *settling, double *largest, int *most) {
-    const ProgramHandle *program = settling->program;
+    ASSERT(settling->made > 0);
     *largest = -1.0;
-    for (int i = 0; i < program->name_count; i++) {
-        if (!is_member(settling, i)) continue;
-        double change;
-        settling->next[i] = make_value(program, i, settling->values, false);
-        if (failed(settling->next[i])) {
-            settling->next[i] = value_absent();
-            return error_current()->code;
-        }
-        TRY(value_change(settling->values[i], settling->next[i], &change));
+    for (int k = 0; k < settling->made; k++) {
+        int name = settling->order[k];
+        double change = 0.0;
+        Value before = settling->values[name];
+        Value value = make_value(settling->program, name, settling->values, false);
+        if (failed(value)) return error_current()->code;
+        Status status = value_change(before, value, &change);
+        settling->values[name] = value;
+        value_release(before);
+        TRY(status);
         if (change > *largest || isnan(change)) {
             *largest = change;
-            *most = i;
+            *most = name;
         }
     }
-    keep_round(settling);
     return STATUS_OK;
 }
 
@@ -301,17 +297,17 @@ static Value nothing_of(const ProgramHandle *program, int name) {
 
 static Status make_component(ProgramHandle *program, int component) {
     int count = program->name_count;
-    Value values[count + 1], next[count + 1];
-    Settling settling = {program, component, false, values, next};
+    Value values[count + 1];
+    int order[count + 1];
+    Settling settling = {program, component, false, values, order, 0};
     for (int i = 0; i < count; i++) {
         bool member = program->names[i].component == component;
         settling.loops |= member && program->names[i].loops;
         values[i] = member ? nothing_of(program, i) : value_retain(program->names[i].value);
-        next[i] = value_absent();
+        if (member && values[i].kind != VALUE_NONE) order[settling.made++] = i;
     }
     Status status = settling.loops ? settle(&settling) : first_round(&settling);
     for (int i = 0; i < count; i++) {
-        value_release(next[i]);
         if (status == STATUS_OK && is_member(&settling, i)) {
             value_release(program->names[i].value);
             program->names[i].value = values[i];
