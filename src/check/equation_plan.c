@@ -235,12 +235,21 @@ static bool read_offset(const Planner *planner, const Position *position, int *i
     return *index >= 0 && position->divisor < 0;
 }
 
+static void fail_state(Planner *planner, Span span) {
+    plan_fail(planner, span, "as in X[t+1, i] = f(X[t, i]) and H[i, *t+1] = f(H[i, *t])",
+              "this is not a value that the left side has had before");
+}
+
 // A term that is an earlier value of the left side.
 static void plan_state(Planner *planner, EquationTerm *term) {
     const EquationLoop *loop = &planner->equation->loop;
     int index = -1, offset = 0;
-    ASSERT(term->count > 0 && loop->index >= 0);
+    ASSERT(term->count > 0);
     term->object = loop->start;
+    if (loop->index < 0) { // the left side goes on along none, as where a comma is missing
+        fail_state(planner, term->span);
+        return;
+    }
     bool same = term->count == planner->equation->left_count;
     Position *position = &term->positions[same ? loop->dim : 0];
     if (same && read_offset(planner, position, &index, &offset) && index == loop->index)
@@ -249,8 +258,7 @@ static void plan_state(Planner *planner, EquationTerm *term) {
     if (term->lag > planner->equation->loop.rows && loop->kept)
         planner->equation->loop.rows = term->lag;
     if (term->lag >= 1 && (loop->kept || term->lag == 1)) return;
-    plan_fail(planner, term->span, "as in X[t+1, i] = f(X[t, i]) and H[i, *t+1] = f(H[i, *t])",
-              "this is not a value that the left side has had before");
+    fail_state(planner, term->span);
     term->lag = 1;
 }
 

@@ -179,8 +179,12 @@ static Node *goal_call(const GoalNode *goal) {
     return goal->kind == GOAL_NODE_NOT ? goal->value->as.binary.left : goal->value;
 }
 
+static bool calls_name(const Node *call) {
+    return call->kind == NODE_CALL && call->as.call.callee->kind == NODE_NAME;
+}
+
 static bool names_nothing(Checker *checker, const Node *call) {
-    return !name_candidates(checker, &call->as.call.callee->as.name.word);
+    return calls_name(call) && !name_candidates(checker, &call->as.call.callee->as.name.word);
 }
 
 // Which goals are atoms must be known before any name is: columns may name variables.
@@ -289,6 +293,9 @@ static Binding *clause_relation(Checker *checker, const Node *call) {
         binding->used = true;
     } else if (names_nothing(checker, call)) {
         report_unknown(checker, &call->as.call.callee->as.name.word, WANTED_RELATION);
+    } else if (!calls_name(call)) {
+        report(checker, STATUS_TYPE, call->as.call.callee->span, NULL,
+               "this is not the name of a relation");
     } else {
         report(checker, STATUS_TYPE, call->as.call.callee->span, NULL, "`%s` is not a relation",
                call->as.call.callee->as.name.word.text);
