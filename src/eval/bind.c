@@ -418,10 +418,11 @@ static bool has_measured_items(Value value) {
 // length, a number that it is read as, its parts. What only keeps or shows it is neither.
 static Value carry_measured(const Builtin *row, const BuiltinArguments *arguments, Value result,
                             bool shown) {
-    bool direct = false;
+    bool direct = false, plain = row->kind != ROW_OP;
+    bool joins = plain && (row->id == FUNCTION_join || row->id == FUNCTION_join_with);
     for (size_t i = 0; i < arguments->count; i++) {
         direct |= is_measured(arguments->positional[i]);
-        shown |= has_measured_items(arguments->positional[i]);
+        shown |= joins && has_measured_items(arguments->positional[i]);
     }
     for (size_t i = 0; i < arguments->named_count; i++) direct |= is_measured(arguments->named[i]);
     if (result.kind == VALUE_STRING && (direct || shown))
@@ -430,7 +431,7 @@ static Value carry_measured(const Builtin *row, const BuiltinArguments *argument
                   result.kind == VALUE_FLOAT || result.kind == VALUE_TENSOR;
     bool taken_apart = arguments->count > 0 && is_measured(arguments->positional[0]) &&
                        (result.kind == VALUE_LIST || result.kind == VALUE_DICT) &&
-                       (row->kind == ROW_OP || row->id != FUNCTION_list);
+                       !(plain && row->id == FUNCTION_list);
     if (direct && (number || taken_apart)) foretell_unknown();
     return result;
 }

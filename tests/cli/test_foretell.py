@@ -7,6 +7,7 @@ import random
 import re
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
@@ -183,6 +184,12 @@ class Words(unittest.TestCase):
                 self.assertRegex(out, r"estimate +[\d.]+ MB   at program\.tl:\d")
                 self.assertIn("no bound: nothing limits what the numbers decide that are read at program.tl:" +
                               ("2" if "\n" not in look else "3"), out)
+
+    def test_calls_that_take_long_lists_take_no_longer(self):
+        code = "let l = list(true, \"x\") * 200000\nlet i = 0\nwhile i < l.len() { i += 1 }\nprint(l.pop(), join(l[1:2], \",\"))\n"
+        begun = time.monotonic()
+        self.assertTrue(json.loads(self.check(code, "--json").out)["exact"])
+        self.assertLess(time.monotonic() - begun, 60)
 
     def test_what_is_only_shown_or_picks_places_leaves_it_exact(self):
         for use in ("print(f\"{mean(x):.3}\" + str(max(x)), join([str(sum(x)), \"!\"], \" \"))", "write_file(\"a.txt\", str(mean(x)).upper())",
