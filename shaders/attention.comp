@@ -85,6 +85,18 @@ void weigh() {
     highest[row] = top;
 }
 
+// The first key that a row sees.
+uint first_seen(uint index) {
+    int place = int(index / shape.shared_heads) + 1 + int(shape.keys) - int(shape.queries);
+    return place > int(shape.window) ? uint(place) - shape.window : 0u;
+}
+
+// What the sink of a head adds to a row's total.
+real sink_share(uint head, real top) {
+    real sink = load(shape.sinks_address, int64_t(head), SINKS_DTYPE);
+    return sink > -REAL_INFINITY ? real_exp(sink - top) : R(0);
+}
+
 void main() {
     uint thread = gl_LocalInvocationID.x;
     uint task = gl_WorkGroupID.x;
@@ -113,13 +125,13 @@ void main() {
     }
     real sums[ROWS * WIDE];
     for (uint i = 0; i < ROWS * WIDE; i++) sums[i] = R(0);
-    uint end = shape.keys;
+    uint end = shape.keys, begin = first_seen(first_row) / KEYS * KEYS;
     if (CAUSAL) { // the last row sees most
         uint last_query = (first_row + rows - 1) / shape.shared_heads;
         int seen = int(last_query) + 1 + int(shape.keys) - int(shape.queries);
         end = uint(clamp(seen, 0, int(shape.keys)));
     }
-    for (uint first = 0; first < end; first += KEYS) {
+    for (uint first = begin; first < end; first += KEYS) {
         barrier();
         uint column = thread % KEYS, key = first + column, my_row = thread / KEYS;
 
@@ -127,14 +139,15 @@ void main() {
         for (uint r = 0; r < ROWS_EACH; r++) {
             uint row = my_row + r * ROWS_APART, index = first_row + row;
             uint query = index / shape.shared_heads;
-            bool seen = key < end && row < rows;
+            bool seen = key < end && key >= first_seen(index) && row < rows;
             if (CAUSAL) seen = seen && int(key) < int(query) + 1 + int(shape.keys) - int(shape.queries);
             if (seen && MASK_DTYPE != NO_DTYPE) {
                 int64_t at = mask_base + int64_t(head_of(key_head, index)) * shape.mask[0] +
                              int64_t(query) * shape.mask[1] + int64_t(key) * shape.mask[2];
                 seen = load(shape.mask_address, at, MASK_DTYPE) != R(0);
             }
-            weights[row * KEYS + column] = seen ? scores[r] : -REAL_INFINITY;
+            real score = CAPPED ? cap * real_tanh(scores[r] / cap) : scores[r];
+            weights[row * KEYS + column] = seen ? score : -REAL_INFINITY;
         }
         barrier();
         weigh();
@@ -159,11 +172,13 @@ void main() {
         uint index = first_row + row;
         int64_t base = out_base + int64_t(index / shape.shared_heads) * shape.to[0] +
                        int64_t(head_of(key_head, index)) * shape.to[1];
+        real divisor = totals[row];
+        if (SINKS_DTYPE != NO_DTYPE) divisor += sink_share(head_of(key_head, index), highest[row]);
         for (uint w = 0; w < WIDE; w++) {
             uint at = thread + w * GROUP;
             if (at < shape.value_width)
                 store(out_address, base + int64_t(at) * shape.to[2], OUT_DTYPE,
-                      totals[row] == R(0) ? R(0) : sums[row * WIDE + w] / totals[row]);
+                      divisor == R(0) ? R(0) : sums[row * WIDE + w] / divisor);
         }
     }
 }

@@ -11,12 +11,15 @@ CONSTANTS(AttentionConstants)
     CONSTANT(3, uint32_t, WIDE, 1)             // columns of the result per thread
     CONSTANT(4, bool, K_FOURS, false)          // keys can be read four numbers at a time
     CONSTANT(5, uint32_t, QUERY_NUMBERS, 2048) // ROWS * WIDTH
-CONSTANTS_END(AttentionConstants, 6)
+    CONSTANT(6, bool, CAPPED, false)
+    CONSTANT(7, uint32_t, SINKS_DTYPE, 15) // NO_DTYPE: none
+CONSTANTS_END(AttentionConstants, 8)
 
 PUSHED(AttentionPush)
     ARGUMENTS(AttentionShape, shape)
     uint64_t q_address, out_address;
     REAL(scale)
-END(AttentionPush, 24)
+    REAL(cap)
+END(AttentionPush, 32)
 
 #endif

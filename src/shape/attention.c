@@ -50,6 +50,15 @@ Status shape_attention(const TensorType *q, const TensorType *k, const TensorTyp
     return mask ? check_mask(mask, leading, dims[0], dims[1]) : STATUS_OK;
 }
 
+Status shape_attention_sinks(const TensorType *q, const TensorType *sinks) {
+    int64_t heads = q->shape.dims[q->shape.rank - 2];
+    ASSERT(q->shape.rank >= 3);
+    if (sinks->shape.rank == 1 && !sizes_differ(sinks->shape.dims[0], heads)) return STATUS_OK;
+    return fail(STATUS_SHAPE,
+                "attention: sinks are %s; they must be one number for each head of %s",
+                tensor_type_text(sinks).text, tensor_type_text(q).text);
+}
+
 Status shape_rope(const TensorType *x, int64_t rotary) {
     int rank = x->shape.rank;
     if (rank < 3)

@@ -76,6 +76,7 @@ Status shape_pool(const char *op, const TensorType *x, const Pooling *options, S
 // --- attention (attention.c)
 // q [.., sq, hq, d], k [.., sk, hkv, d], v [.., sk, hkv, dv], mask NULL or broadcast to the scores
 // [.., hq, sq, sk]; *leading is what their leading dimensions broadcast to.
+Status shape_attention_sinks(const TensorType *q, const TensorType *sinks);
 Status shape_attention(const TensorType *q, const TensorType *k, const TensorType *v,
                        const TensorType *mask, Shape *leading) MUST_USE;
 Status shape_rope(const TensorType *x, int64_t rotary) MUST_USE; // rotary SIZE_UNKNOWN: any

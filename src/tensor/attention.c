@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "shape/rules.h"
+#include "tensor/attention.h"
 #include "tensor/gradient/gradient.h"
 #include "tensor/matrix.h"
 #include "tensor/rope.h"
@@ -139,10 +140,11 @@ Status op_run_repeat_kv(const OpCall *call, Tensor **results) {
     return tensor_reshape(repeated, &shape, results);
 }
 
-// q [.., sq, hq, d], k [.., sk, hkv, d], v [.., sk, hkv, dv], all of one dtype; mask may be NULL.
+// q [.., sq, hq, d], k [.., sk, hkv, d], v [.., sk, hkv, dv], all of one dtype.
 typedef struct Attention {
-    Tensor *q, *k, *v, *mask; // borrowed
-    DType dtype;              // of the result
+    Tensor *q, *k, *v, *mask, *sinks; // borrowed; the last two may be NULL
+    AttentionLimits limits;
+    DType dtype; // of the result
     Shape leading;
     int64_t sq, sk, hq, dv;
 } Attention;
@@ -152,6 +154,9 @@ static Status plan_attention(Attention *a) {
     if (a->mask) mask = tensor_type(a->mask);
     ASSERT(a->q && a->k && a->v);
     TRY(shape_attention(&q, &k, &v, a->mask ? &mask : NULL, &a->leading));
+    TensorType sinks;
+    if (a->sinks) sinks = tensor_type(a->sinks);
+    if (a->sinks) TRY(shape_attention_sinks(&q, &sinks));
     a->sq = q.shape.dims[q.shape.rank - 3];
     a->hq = q.shape.dims[q.shape.rank - 2];
     a->sk = k.shape.dims[k.shape.rank - 3];
@@ -169,8 +174,7 @@ static Status attention_mask(const Attention *a, Tensor **out) {
 }
 
 // q, k and v may be different floats: a cache of halves is read where it lies.
-static Status attention_kernel(const OpCall *call, Attention *a, bool causal, double scale,
-                               Tensor **out) {
+static Status attention_kernel(const OpCall *call, Attention *a, Tensor **out) {
     TRY(plan_attention(a));
     SCOPED_TENSOR(mask);
     SCOPED_TENSOR(result);
@@ -183,26 +187,44 @@ static Status attention_kernel(const OpCall *call, Attention *a, bool causal, do
     TensorView q = compose_broadcast_leading(&a->q->view, &a->leading, 3);
     TensorView k = compose_broadcast_leading(&a->k->view, &a->leading, 3);
     TensorView v = compose_broadcast_leading(&a->v->view, &a->leading, 3);
-    KernelCall kernel = {
-        .kernel = KERNEL_ATTENTION,
-        .n_inputs = mask ? 4 : 3,
-        .n_outputs = 1,
-        .inputs = {{.view = &q}, {.view = &k}, {.view = &v}},
-        .outputs = {&result->view},
-        .options = {.op = ATTRIBUTE_OR(call, by_row, false), .flag = causal, .scalars = {scale}},
-        .op_name = call->op->name};
+    KernelCall kernel = {.kernel = KERNEL_ATTENTION,
+                         .n_inputs = a->sinks ? 5
+                                     : mask   ? 4
+                                              : 3,
+                         .n_outputs = 1,
+                         .inputs = {{.view = &q}, {.view = &k}, {.view = &v}},
+                         .outputs = {&result->view},
+                         .options = {.op = ATTRIBUTE_OR(call, by_row, false),
+                                     .flag = a->limits.causal,
+                                     .scalars = {a->limits.scale, a->limits.cap},
+                                     .integers = {a->limits.window}},
+                         .op_name = call->op->name};
     if (mask) kernel.inputs[3] = compose_operand(mask);
+    if (a->sinks) kernel.inputs[4] = compose_operand(a->sinks);
     TRY(op_run_kernel(&kernel));
     return compose_give(&result, out);
 }
 
-static Status attention_run(const OpCall *call, Attention *a, bool causal, double scale,
-                            Tensor **out) {
-    Tensor *inputs[4] = {a->q, a->k, a->v, a->mask};
-    double kept[2] = {causal, scale};
-    TapeRecord record = tape_begin(&gradient_attention, inputs, 4);
-    tape_keep(&record, kept, sizeof kept);
-    return tape_end(&record, attention_kernel(call, a, causal, scale, out), out);
+static Status attention_run(const OpCall *call, Attention *a, Tensor **out) {
+    Tensor *inputs[5] = {a->q, a->k, a->v, a->mask, a->sinks};
+    TapeRecord record = tape_begin(&gradient_attention, inputs, 5);
+    tape_keep(&record, &a->limits, sizeof a->limits);
+    return tape_end(&record, attention_kernel(call, a, out), out);
+}
+
+static Status read_limits(const OpCall *call, int64_t width, AttentionLimits *out) {
+    *out = (AttentionLimits){
+        .causal = ATTRIBUTE_OR(call, causal, false),
+        .scale = ATTRIBUTE_OR(call, scale, width > 0 ? 1 / sqrt((double)width) : 1),
+        .cap = ATTRIBUTE_OR(call, cap, 0),
+        .window = ATTRIBUTE_OR(call, window, 0),
+    };
+    if (op_has(call, ATTRIBUTE_cap) && !(out->cap > 0))
+        return fail(STATUS_VALUE, "attention: cap is %g; it must be positive", out->cap);
+    if (op_has(call, ATTRIBUTE_window) && out->window < 1)
+        return fail(STATUS_VALUE, "attention: window is %lld; it must be positive",
+                    (long long)out->window);
+    return STATUS_OK;
 }
 
 Status op_run_attention(const OpCall *call, Tensor **results) {
@@ -215,10 +237,14 @@ Status op_run_attention(const OpCall *call, Tensor **results) {
     TRY(compose_stored_float(call->inputs[0].tensor, dtype, &q));
     TRY(compose_stored_float(call->inputs[1].tensor, dtype, &k));
     TRY(compose_stored_float(call->inputs[2].tensor, dtype, &v));
-    Attention attention = {.q = q, .k = k, .v = v, .mask = compose_input(call, 3), .dtype = dtype};
-    double d = tensor_rank(q) > 0 ? (double)q->view.dims[tensor_rank(q) - 1] : 1;
-    double scale = ATTRIBUTE_OR(call, scale, d > 0 ? 1 / sqrt(d) : 1);
-    return attention_run(call, &attention, ATTRIBUTE_OR(call, causal, false), scale, results);
+    SCOPED_TENSOR(sinks);
+    DType wide = dtype == DTYPE_FLOAT64 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
+    if (compose_input(call, 4)) TRY(tensor_cast(compose_input(call, 4), wide, &sinks));
+    Attention attention = {
+        .q = q, .k = k, .v = v, .mask = compose_input(call, 3), .sinks = sinks, .dtype = dtype};
+    TRY(read_limits(call, tensor_rank(q) > 0 ? q->view.dims[tensor_rank(q) - 1] : 1,
+                    &attention.limits));
+    return attention_run(call, &attention, results);
 }
 
 // A matrix [seq, heads * head_dim] as [seq, heads, head_dim].

@@ -368,7 +368,9 @@ Status shape_rule_attention(const RuleCall *call, const Fact **out) {
     GIVEN_X(v);
     OPTIONAL_X(mask);
     Shape shape;
+    OPTIONAL_X(sinks);
     TRY(shape_attention(&q, &k, &v, mask_given ? &mask : NULL, &shape));
+    if (sinks_given) TRY(shape_attention_sinks(&q, &sinks));
     shape.dims[shape.rank++] = q.shape.dims[q.shape.rank - 3];
     shape.dims[shape.rank++] = q.shape.dims[q.shape.rank - 2];
     shape.dims[shape.rank++] = v.shape.dims[v.shape.rank - 1];

@@ -10,11 +10,12 @@
 enum { ROW_BLOCK = 64, KEY_BLOCK = 256, PARALLEL_WORK = 1 << 17 };
 
 typedef struct Attention {
-    const TensorView *q, *k, *v, *mask, *out;
+    const TensorView *q, *k, *v, *mask, *sinks, *out;
     CpuCompute compute;
     int64_t queries, keys, group, key_heads, width, value_width; // group: query heads per key head
     int64_t row_blocks; // rows of a key head are (query, head of the group), group fastest
-    double scale;
+    double scale, cap;  // cap 0: none
+    int64_t window;     // 0: none
     bool causal;
     bool by_row; // each query gives the bits that it gives alone
 } Attention;
@@ -60,13 +61,23 @@ static Matrix head_matrix(const TensorView *view, const Block *block) {
                     view->dims[last], view->strides[last - 2], view->strides[last]};
 }
 
-// How many keys a row sees.
-static int64_t row_visible(const Block *block, int64_t row) {
+// The end of the keys up to a row's own place.
+static int64_t row_place(const Block *block, int64_t row) {
     const Attention *attention = block->attention;
-    if (!attention->causal) return attention->keys;
     int64_t query = (block->first + row) / attention->group;
-    int64_t visible = query + 1 + attention->keys - attention->queries;
-    return visible < 0 ? 0 : minimum(visible, attention->keys);
+    int64_t place = query + 1 + attention->keys - attention->queries;
+    return place < 0 ? 0 : minimum(place, attention->keys);
+}
+
+// The end of the keys that a row sees.
+static int64_t row_visible(const Block *block, int64_t row) {
+    return block->attention->causal ? row_place(block, row) : block->attention->keys;
+}
+
+// The first key that a row sees.
+static int64_t row_begin(const Block *block, int64_t row) {
+    int64_t window = block->attention->window, place = row_place(block, row);
+    return window > 0 && place > window ? place - window : 0;
 }
 
 static float row_maximum_float(const float *scores, int64_t count) {
@@ -75,6 +86,14 @@ static float row_maximum_float(const float *scores, int64_t count) {
 
 static float row_exponentials_float(float *scores, int64_t count, float maximum) {
     return matrix_simd()->row_exponentials(scores, count, maximum);
+}
+
+static void row_caps_float(float *scores, int64_t count, float cap) {
+    matrix_simd()->row_caps(scores, count, cap);
+}
+
+static void row_caps_double(double *scores, int64_t count, double cap) {
+    for (int64_t i = 0; i < count; i++) scores[i] = cap * tanh(scores[i] / cap);
 }
 
 static double row_maximum_double(const double *scores, int64_t count) {
@@ -106,17 +125,19 @@ static double row_exponentials_double(double *scores, int64_t count, double maxi
 typedef struct BlockSteps {
     void (*load_queries)(const Block *block);
     void (*start_rows)(const Block *block);
+    void (*cap_row)(const Block *block, int64_t row, int64_t count);
     void (*mask_row)(const Block *block, int64_t row, int64_t first, int64_t count);
     void (*weigh_row)(const Block *block, int64_t row, int64_t count);
     void (*add_product)(const Block *block);
+    void (*add_sink)(const Block *block, int64_t row);
     void (*store_rows)(const Block *block);
 } BlockSteps;
 
 static const BlockSteps block_steps[] = {
-    [COMPUTE_F32] = {load_queries_float, start_rows_float, mask_row_float, weigh_row_float,
-                     add_product_float, store_rows_float},
-    [COMPUTE_F64] = {load_queries_double, start_rows_double, mask_row_double, weigh_row_double,
-                     add_product_double, store_rows_double},
+    [COMPUTE_F32] = {load_queries_float, start_rows_float, cap_row_float, mask_row_float,
+                     weigh_row_float, add_product_float, add_sink_float, store_rows_float},
+    [COMPUTE_F64] = {load_queries_double, start_rows_double, cap_row_double, mask_row_double,
+                     weigh_row_double, add_product_double, add_sink_double, store_rows_double},
 };
 
 // Whether a kernel for few rows reads keys or values of this type where they lie.
@@ -209,17 +230,21 @@ static void run_block(Block *block) {
     steps->load_queries(block);
     Matrix keys = head_matrix(attention->k, block), values = head_matrix(attention->v, block);
     int64_t end = row_visible(block, block->rows - 1); // later rows see more
-    for (int64_t first = 0; first < end; first += KEY_BLOCK) {
+    // The same blocks of keys for all rows: what one does not see changes none of its bits.
+    int64_t begin = row_begin(block, 0) / KEY_BLOCK * KEY_BLOCK;
+    for (int64_t first = begin; first < end; first += KEY_BLOCK) {
         int64_t count = minimum(KEY_BLOCK, end - first);
         Matrix some_keys = matrix_part(keys, first, 0, count, keys.columns);
         Matrix some_values = matrix_part(values, first, 0, count, values.columns);
         score_keys(block, &some_keys);
         for (int64_t row = 0; row < block->rows; row++) {
+            if (attention->cap > 0) steps->cap_row(block, row, count);
             steps->mask_row(block, row, first, count);
             steps->weigh_row(block, row, count);
         }
         add_values(block, &some_values);
     }
+    for (int64_t row = 0; attention->sinks && row < block->rows; row++) steps->add_sink(block, row);
     steps->store_rows(block);
 }
 
@@ -276,8 +301,11 @@ Status cpu_kernel_ATTENTION(const KernelCall *call) {
         .k = call->inputs[1].view,
         .v = call->inputs[2].view,
         .mask = call->n_inputs > 3 ? call->inputs[3].view : NULL,
+        .sinks = call->n_inputs > 4 ? call->inputs[4].view : NULL,
         .out = call->outputs[0],
         .scale = call->options.scalars[0],
+        .cap = call->options.scalars[1],
+        .window = call->options.integers[0],
         .causal = call->options.flag,
         .by_row = call->options.op != 0,
     };

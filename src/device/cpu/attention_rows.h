@@ -15,11 +15,18 @@ static void NAME(load_queries)(const Block *block) {
     }
 }
 
+static void NAME(cap_row)(const Block *block, int64_t row, int64_t count) {
+    REAL *scores = (REAL *)(void *)block->scores + row * KEY_BLOCK;
+    NAME(row_caps)(scores, count, (REAL)block->attention->cap);
+}
+
 // -inf where keys [first, first + count) may not be seen.
 static void NAME(mask_row)(const Block *block, int64_t row, int64_t first, int64_t count) {
     REAL *scores = (REAL *)(void *)block->scores + row * KEY_BLOCK;
     int64_t visible = row_visible(block, row) - first;
     for (int64_t i = visible < 0 ? 0 : visible; i < count; i++) scores[i] = -(REAL)INFINITY;
+    int64_t unseen = minimum(row_begin(block, row) - first, count);
+    for (int64_t i = 0; i < unseen; i++) scores[i] = -(REAL)INFINITY;
     const TensorView *mask = block->attention->mask;
     if (!mask) return;
     int last = mask->rank - 1;
@@ -52,6 +59,16 @@ static void NAME(add_product)(const Block *block) {
     const REAL *product = (const REAL *)(const void *)block->product;
     int64_t count = block->rows * block->attention->value_width;
     for (int64_t i = 0; i < count; i++) sums[i] += product[i];
+}
+
+// The sink of a row's head takes its share; its value is 0.
+static void NAME(add_sink)(const Block *block, int64_t row) {
+    const Attention *attention = block->attention;
+    REAL sink, maximum = ((REAL *)(void *)block->maxima)[row];
+    const TensorView *sinks = attention->sinks;
+    int64_t offset = row_offset(block, row, 0, sinks->strides[0]);
+    cpu_convert()->load[attention->compute][sinks->dtype](&sink, cpu_at(sinks, offset), 1, 1);
+    if (sink > -(REAL)INFINITY) ((REAL *)(void *)block->totals)[row] += EXP(sink - maximum);
 }
 
 static void NAME(store_rows)(const Block *block) {

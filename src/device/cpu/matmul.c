@@ -81,11 +81,23 @@ static void product_tiny(const MatrixProduct *product) {
     });
 }
 
+// Rows by themselves with a matrix that kernels for few rows cannot read: of what they can.
+static void product_of_copy(const MatrixProduct *given) {
+    MatrixProduct product = *given;
+    size_t numbers = (size_t)(given->b.rows * given->b.columns);
+    void *scratch = memory_allocate((numbers + 1) * compute_bytes(given->compute));
+    product.b = matrix_prepare(&given->b, given->compute, scratch);
+    ASSERT(matrix_suits_thin(&product));
+    matrix_product_thin(&product);
+    free(scratch);
+}
+
 static ProductPath choose_path(const MatrixProduct *product) {
     if (product->compute == COMPUTE_I64) return matrix_product_integer;
     if (is_tiny(product) && !product->by_row) return product_tiny;
     if (matrix_suits_repacked(product)) return matrix_product_repacked;
-    return matrix_suits_thin(product) ? matrix_product_thin : matrix_product_blocked;
+    if (matrix_suits_thin(product)) return matrix_product_thin;
+    return product->by_row ? product_of_copy : matrix_product_blocked;
 }
 
 static Status choose_compute(const KernelCall *call, CpuCompute *out) {

@@ -67,6 +67,7 @@ typedef struct MatrixSimd {
     float (*row_maximum)(const float *scores, int64_t count); // NaN when there is one
     // Scores become exp(score - maximum), 0 when maximum is -inf; returns their sum.
     float (*row_exponentials)(float *scores, int64_t count, float maximum);
+    void (*row_caps)(float *scores, int64_t count, float cap); // cap * tanh(score / cap)
 } MatrixSimd;
 extern const MatrixSimd matrix_simd_base, matrix_simd_avx2, matrix_simd_avx512;
 static inline const MatrixSimd *matrix_simd(void) {

@@ -1,4 +1,5 @@
 // Gradient rules of attention and rotary positions.
+#include "tensor/attention.h"
 #include "tensor/gradient/rules.h"
 #include "tensor/join.h"
 #include "tensor/rope.h"
@@ -124,12 +125,13 @@ static Term from_groups(Gradient *g, Term x, int64_t seq) {
 
 typedef struct Scores {
     int64_t sq, sk, hq, groups;
-    bool causal;
-    double scale;
+    AttentionLimits limits;
+    Term capped; // before masks, where there is a cap
+    Term sink;   // the shares of sinks, where there are some
 } Scores;
 
-// bool [sq, sk]: what a causal query sees.
-static Term causal_mask(Gradient *g, const Scores *s) {
+// bool [sq, sk]: the keys from the diagonal `first` on, or up to it.
+static Term diagonal_mask(Gradient *g, const Scores *s, OpId op, int64_t first) {
     OpAttributes attributes;
     attributes.given = ATTRIBUTE_BIT(shape) | ATTRIBUTE_BIT(dtype) | ATTRIBUTE_BIT(device);
     attributes.shape = (Shape){.rank = 2, .dims = {s->sq, s->sk}};
@@ -138,8 +140,8 @@ static Term causal_mask(Gradient *g, const Scores *s) {
     Term ones = term_op(g, OP_ones, NULL, 0, &attributes);
     OpAttributes diagonal;
     diagonal.given = ATTRIBUTE_BIT(k);
-    diagonal.k = s->sk - s->sq;
-    return term_op(g, OP_tril, &ones, 1, &diagonal);
+    diagonal.k = first;
+    return term_op(g, op, &ones, 1, &diagonal);
 }
 
 // The mask next to the scores [.., groups, heads / groups * sq, sk].
@@ -161,35 +163,74 @@ static Term grouped_mask(Gradient *g, const Scores *s, Term mask) {
     return term_reshape(g, repeated, &full);
 }
 
+static bool has_input(const Gradient *g, int input) {
+    return g->n_inputs > input && g->inputs[input].is_tensor;
+}
+
+// Sinks [hq] next to scores: a column.
+static Term sink_column(Gradient *g, const Scores *s, Term scores) {
+    Shape shape = term_shape(g, scores), heads = {.rank = 3, .dims = {s->hq, 1, 1}};
+    if (g->status != STATUS_OK) return (Term){0};
+    Term aligned = term_reshape(g, wide(g, gradient_input(g, 4)), &heads);
+    Term rows = term_broadcast(g, aligned, &(Shape){3, {s->hq, s->sq, 1}});
+    Term grouped = term_reshape(g, rows, &(Shape){3, {s->groups, s->hq / s->groups * s->sq, 1}});
+    shape.dims[shape.rank - 1] = 1;
+    return term_broadcast(g, grouped, &shape);
+}
+
+static Term part_of_last(Gradient *g, Term x, int64_t start, int64_t end) {
+    Tensor *tensor = term_tensor(g, x), *result = NULL;
+    if (!tensor) return (Term){0};
+    return term_take(g, tensor_slice(tensor, -1, start, end, &result), &result);
+}
+
+// Softmax next to sinks, whose shares are kept.
+static Term softmax_with_sinks(Gradient *g, Scores *s, Term scores) {
+    Term both[2] = {scores, sink_column(g, s, scores)};
+    Term joined = term_joined(g, both, 2);
+    Term shares = term_op(g, OP_softmax, &joined, 1, NULL);
+    s->sink = part_of_last(g, shares, s->sk, s->sk + 1);
+    return part_of_last(g, shares, 0, s->sk);
+}
+
 // The shares that softmax gives each key; a query that sees nothing has none.
-static Term shares_of(Gradient *g, const Scores *s, Term q, Term k) {
-    Term scores = term_scaled(g, term_matmul(g, q, term_transposed(g, k)), s->scale);
-    Term masks[2], zero = term_number(g, 0), lowest = term_number(g, -3.0e38);
+static Term shares_of(Gradient *g, Scores *s, Term q, Term k) {
+    const AttentionLimits *limits = &s->limits;
+    Term scores = term_scaled(g, term_matmul(g, q, term_transposed(g, k)), limits->scale);
+    Term masks[3], zero = term_number(g, 0), lowest = term_number(g, -3.0e38);
+    int64_t last = s->sk - s->sq;
     int count = 0;
-    if (s->causal) masks[count++] = grouped_mask(g, s, causal_mask(g, s));
-    if (g->n_inputs > 3 && g->inputs[3].is_tensor)
-        masks[count++] = grouped_mask(g, s, gradient_input(g, 3));
+    if (limits->cap > 0) {
+        Term part = term_unary(g, OP_tanh, term_scaled(g, scores, 1 / limits->cap));
+        s->capped = scores = term_scaled(g, part, limits->cap);
+    }
+    if (limits->causal) masks[count++] = grouped_mask(g, s, diagonal_mask(g, s, OP_tril, last));
+    if (limits->window > 0)
+        masks[count++] =
+            grouped_mask(g, s, diagonal_mask(g, s, OP_triu, last - limits->window + 1));
+    if (has_input(g, 3)) masks[count++] = grouped_mask(g, s, gradient_input(g, 3));
     for (int i = 0; i < count; i++)
         scores = term_where(g, term_binary(g, OP_ne, masks[i], zero), scores, lowest);
-    Term shares = term_op(g, OP_softmax, &scores, 1, NULL);
+    Term shares = has_input(g, 4) ? softmax_with_sinks(g, s, scores)
+                                  : term_op(g, OP_softmax, &scores, 1, NULL);
     for (int i = 0; i < count; i++)
         shares = term_where(g, term_binary(g, OP_ne, masks[i], zero), shares, zero);
     return shares;
 }
 
-// Whether one kernel makes all three gradients: no mask, and the same leading dimensions.
-static bool suits_kernel(const Gradient *g) {
+// Whether one kernel makes all three gradients: no mask or limit, and the same leading dimensions.
+static bool suits_kernel(const Gradient *g, const AttentionLimits *limits) {
     Shape q = gradient_shape(g, 0), k = gradient_shape(g, 1), v = gradient_shape(g, 2);
     ASSERT(g->n_inputs >= 3);
     bool same = q.rank == k.rank && q.rank == v.rank;
     for (int i = 0; same && i < q.rank - 3; i++)
         same = q.dims[i] == k.dims[i] && q.dims[i] == v.dims[i];
-    bool masked = g->n_inputs > 3 && g->inputs[3].is_tensor;
-    return same && !masked && gradient_has(g, KERNEL_ATTENTION_GRADIENT);
+    bool limited = has_input(g, 3) || has_input(g, 4) || limits->cap > 0 || limits->window > 0;
+    return same && !limited && gradient_has(g, KERNEL_ATTENTION_GRADIENT);
 }
 
 static Status attention_at_once(Gradient *g, const Scores *s) {
-    KernelOptions options = {.flag = s->causal, .scalars = {s->scale}};
+    KernelOptions options = {.flag = s->limits.causal, .scalars = {s->limits.scale}};
     Term inputs[4], outputs[3];
     for (int i = 0; i < 3; i++) inputs[i] = gradient_input(g, i);
     inputs[3] = gradient_up(g);
@@ -205,17 +246,36 @@ static Status attention_at_once(Gradient *g, const Scores *s) {
     return g->status;
 }
 
-// q [.., sq, hq, d], k [.., sk, groups, d], v [.., sk, groups, dv], optional mask.
+// What reaches the scores before the cap: of tanh's argument 1 - tanh ** 2.
+static Term through_cap(Gradient *g, const Scores *s, Term slopes) {
+    Term part = term_scaled(g, s->capped, 1 / s->limits.cap);
+    Term bend = term_sub(g, term_number(g, 1), term_mul(g, part, part));
+    return term_mul(g, slopes, bend);
+}
+
+// Of what each row's scores give, the share that goes to its sink.
+static void give_sinks(Gradient *g, const Scores *s, Term along) {
+    Term slopes = term_unary(g, OP_neg, term_mul(g, s->sink, along));
+    Shape shape = term_shape(g, slopes), rows = shape;
+    if (g->status != STATUS_OK) return;
+    int lead = shape.rank - 3;
+    rows.dims[lead] = s->hq;
+    rows.dims[lead + 1] = s->sq;
+    bool gone[RANK_MAX] = {0};
+    for (int i = 0; i < rows.rank; i++) gone[i] = i != lead;
+    Term sums = term_sum_kept(g, term_reshape(g, slopes, &rows), gone);
+    gradient_give(g, 4, term_reshape(g, sums, &(Shape){1, {s->hq}}));
+}
+
+// q [.., sq, hq, d], k [.., sk, groups, d], v [.., sk, groups, dv], optional mask and sinks.
 static Status rule_attention(Gradient *g) {
-    const double *kept = g->kept; // {causal, scale}
     Shape q_shape = gradient_shape(g, 0), k_shape = gradient_shape(g, 1);
     Scores s = {.sq = q_shape.dims[q_shape.rank - 3],
                 .sk = k_shape.dims[k_shape.rank - 3],
                 .hq = q_shape.dims[q_shape.rank - 2],
                 .groups = k_shape.dims[k_shape.rank - 2],
-                .causal = kept[0] != 0,
-                .scale = kept[1]};
-    if (suits_kernel(g)) return attention_at_once(g, &s);
+                .limits = *(const AttentionLimits *)g->kept};
+    if (suits_kernel(g, &s.limits)) return attention_at_once(g, &s);
     Term q = to_groups(g, wide(g, gradient_input(g, 0)), s.groups);
     Term k = to_groups(g, wide(g, gradient_input(g, 1)), s.groups);
     Term v = to_groups(g, wide(g, gradient_input(g, 2)), s.groups);
@@ -223,17 +283,18 @@ static Status rule_attention(Gradient *g) {
     Term shares = shares_of(g, &s, q, k);
     if (gradient_wants(g, 2))
         gradient_give(g, 2, from_groups(g, term_matmul(g, term_transposed(g, shares), up), s.sk));
-    if (!gradient_wants(g, 0) && !gradient_wants(g, 1)) return g->status;
+    bool sinks = has_input(g, 4) && gradient_wants(g, 4);
+    if (!gradient_wants(g, 0) && !gradient_wants(g, 1) && !sinks) return g->status;
     Term slopes = term_matmul(g, up, term_transposed(g, v));
     Term along = term_sum_last(g, term_mul(g, slopes, shares));
-    Term scores = term_scaled(g, term_mul(g, shares, term_sub(g, slopes, along)), s.scale);
+    if (sinks) give_sinks(g, &s, along);
+    Term scores = term_scaled(g, term_mul(g, shares, term_sub(g, slopes, along)), s.limits.scale);
+    if (s.limits.cap > 0) scores = through_cap(g, &s, scores);
     if (gradient_wants(g, 0)) gradient_give(g, 0, from_groups(g, term_matmul(g, scores, k), s.sq));
     if (gradient_wants(g, 1))
         gradient_give(g, 1, from_groups(g, term_matmul(g, term_transposed(g, scores), q), s.sk));
     return g->status;
 }
-const GradientInfo gradient_attention = {.name = "attention",
-                                         .rule = rule_attention,
-                                         .saves = {SAVE_X | SAVE_Y | SAVE_Z | SAVE_INPUT_3,
-                                                   SAVE_X | SAVE_Y | SAVE_Z | SAVE_INPUT_3,
-                                                   SAVE_X | SAVE_Y | SAVE_Z | SAVE_INPUT_3}};
+enum { SAVE_ALL = SAVE_X | SAVE_Y | SAVE_Z | SAVE_INPUT_3 | SAVE_INPUT_4 };
+const GradientInfo gradient_attention = {
+    .name = "attention", .rule = rule_attention, .saves = {SAVE_ALL, SAVE_ALL, SAVE_ALL}};

@@ -120,6 +120,29 @@ static float row_exponentials(float *scores, int64_t count, float maximum) {
     return floats_sum(sums);
 }
 
+// By a polynomial near 0, and elsewhere by exponentials.
+SIMD_INLINE Floats floats_tanh(Floats x) {
+    Floats square = x * x, size = (Floats)((Ints)x & INT32_MAX);
+    Floats small =
+        x +
+        x * square *
+            (-1.0f / 3 + square * (2.0f / 15 + square * (-17.0f / 315 + square * (62.0f / 2835))));
+    Floats part = floats_exp(-2.0f * size), large = (1.0f - part) / (1.0f + part);
+    Ints near = (Ints)(size < 0.25f), signs = (Ints)x & INT32_MIN;
+    return (Floats)(((Ints)small & near) | (((Ints)large | signs) & ~near));
+}
+
+// Within -cap and cap; the same bits wherever a number stands.
+static void row_caps(float *scores, int64_t count, float cap) {
+    for (int64_t i = 0; i < count; i += LANES) {
+        Floats some = {0};
+        size_t size = (size_t)(count - i < LANES ? count - i : LANES) * sizeof *scores;
+        memcpy(&some, scores + i, size);
+        some = cap * floats_tanh(some / cap);
+        memcpy(scores + i, &some, size);
+    }
+}
+
 #define KIND_BOOL(code)
 #define KIND_INT(code)
 #define KIND_FLOAT(code)                                                                           \
@@ -135,4 +158,5 @@ const MatrixSimd ISA(matrix_simd) = {
     .integer64 = integer64_product,
     .row_maximum = row_maximum,
     .row_exponentials = row_exponentials,
+    .row_caps = row_caps,
 };

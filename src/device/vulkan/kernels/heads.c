@@ -163,6 +163,10 @@ static void describe_attention(const KernelCall *call, AttentionShape *shape) {
     shape->k_address = vulkan_address(k);
     shape->v_address = vulkan_address(v);
     shape->mask_address = mask ? vulkan_address(mask) : 0;
+    const TensorView *sinks = call->n_inputs > 4 ? call->inputs[4].view : NULL;
+    shape->sinks_address = sinks ? vulkan_address(sinks) : 0;
+    int64_t window = call->options.integers[0];
+    shape->window = window > 0 && window < INT32_MAX ? (uint32_t)window : INT32_MAX;
 }
 
 static bool in_fours(const TensorView *view) {
@@ -352,18 +356,44 @@ static Status attend_few(Device *device, const KernelCall *call, AttentionShape 
     return vulkan_dispatch(device, dispatch);
 }
 
+// Whether a window leaves a single query only the last keys, which then are all that there are.
+static bool is_cut(const KernelCall *call) {
+    const TensorView *q = call->inputs[0].view, *k = call->inputs[1].view;
+    bool masked = call->n_inputs > 3 && call->inputs[3].view;
+    int64_t window = call->options.integers[0];
+    return window > 0 && q->dims[q->rank - 3] == 1 && k->dims[k->rank - 3] > window && !masked;
+}
+
+static Status attend_last(Device *device, const KernelCall *call) {
+    KernelCall part = *call;
+    TensorView views[2];
+    for (int i = 0; i < 2; i++) {
+        TensorView *view = &views[i];
+        *view = *call->inputs[i + 1].view;
+        int dim = view->rank - 3;
+        int64_t before = view->dims[dim] - call->options.integers[0];
+        view->offset += (size_t)(before * view->strides[dim]) * dtype_size(view->dtype);
+        view->dims[dim] -= before;
+        part.inputs[i + 1].view = view;
+    }
+    part.options.integers[0] = 0;
+    return vulkan_kernel_ATTENTION(device, &part);
+}
+
 Status vulkan_kernel_ATTENTION(Device *device, const KernelCall *call) {
     TRY(check_attention(device, call));
     const TensorView *q = call->inputs[0].view, *out = call->outputs[0];
     if (view_count(out) == 0) return STATUS_OK;
+    if (is_cut(call)) return attend_last(device, call);
     AttentionShape shape = {0};
     describe_attention(call, &shape);
     Status status;
     bool is_many = shape.row_blocks > 1 || q->dims[q->rank - 1] > WIDTH_FEW_MAX;
-    if (is_many && vulkan_attend_many(device, call, &status)) return status;
+    bool limited = shape.window < shape.keys || call->options.scalars[1] > 0 || shape.sinks_address;
+    if (is_many && !limited && vulkan_attend_many(device, call, &status)) return status;
     if (shape.value_width > VALUES_MAX) return vulkan_attend_slices(device, call, VALUES_MAX);
     VulkanReal real = REAL_F32;
-    uint32_t dtypes = (uint32_t)out->dtype << 12 | (uint32_t)NO_DTYPE << 16;
+    uint32_t dtypes = (uint32_t)out->dtype << 12 | (uint32_t)NO_DTYPE << 16, sinks = NO_DTYPE;
     if (out->dtype == DTYPE_FLOAT64) real = REAL_F64;
     uint64_t batches = 1;
     for (int d = 0; d < q->rank - 3; d++) batches *= (uint64_t)q->dims[d];
@@ -375,8 +405,10 @@ Status vulkan_kernel_ATTENTION(Device *device, const KernelCall *call) {
         if (view->dtype == DTYPE_FLOAT64) real = REAL_F64;
         if (i < 3)
             dtypes |= (uint32_t)view->dtype << 4 * i;
-        else
+        else if (i == 3)
             dtypes = (dtypes & 0xFFFFu) | (uint32_t)view->dtype << 16;
+        else
+            sinks = (uint32_t)view->dtype;
         vulkan_reads(&dispatch, view);
     }
     vulkan_writes(&dispatch, out);
@@ -384,10 +416,12 @@ Status vulkan_kernel_ATTENTION(Device *device, const KernelCall *call) {
     uint32_t wide = (shape.value_width + ATTENTION_THREADS - 1) / ATTENTION_THREADS;
     VULKAN_SET_CONSTANTS(&dispatch, attention, .DTYPES = dtypes, .CAUSAL = call->options.flag,
                          .WIDTH = width, .WIDE = wide, .K_FOURS = in_fours(call->inputs[1].view),
-                         .QUERY_NUMBERS = width > 0 ? ROWS * width : 1);
+                         .QUERY_NUMBERS = width > 0 ? ROWS * width : 1,
+                         .CAPPED = call->options.scalars[1] > 0, .SINKS_DTYPE = sinks);
     AttentionPush push = {.q_address = vulkan_address(q),
                           .out_address = vulkan_address(out),
-                          .scale = vulkan_real_bits(call->options.scalars[0], real)};
+                          .scale = vulkan_real_bits(call->options.scalars[0], real),
+                          .cap = vulkan_real_bits(call->options.scalars[1], real)};
     dispatch.push = &push;
     dispatch.push_bytes = sizeof push;
     uint64_t groups = (uint64_t)shape.row_blocks * shape.key_heads;
@@ -399,7 +433,7 @@ Status vulkan_kernel_ATTENTION(Device *device, const KernelCall *call) {
     dispatch.groups[1] = (uint32_t)batches;
     dispatch.groups[2] = 1;
     dispatch.cost = batches * groups * ROWS * shape.keys * (width + shape.value_width);
-    if (can_attend_few(device, call, &shape, real))
+    if (!limited && can_attend_few(device, call, &shape, real))
         return attend_few(device, call, &shape, &dispatch, real);
     size_t shared = (ROWS * (size_t)width + ROWS * 43) * (real == REAL_F64 ? 8 : 4);
     if (shared > features->shared_bytes_max)
