@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "model/mxfp4.h"
 #include "model/safetensors.h"
 
 static const FolderFamily families[] = {
@@ -273,6 +274,7 @@ static Status read_family(const char *folder, const json_t *config, const Folder
         .positions_cut = folder_positions_cut(family, config),
     };
     TRY(read_tensors(folder, &naming, reader));
+    if (family->alternating) TRY(folder_join_mxfp4(folder, reader));
     folder_put_widths(folder, family, reader);
     TRY(folder_add_modules(folder, family, reader));
     return folder_add_factors(folder, config, reader);

@@ -37,6 +37,11 @@ typedef struct StoredTensor {
     size_t offset;
     Tensor *tensor; // counted
     TensorChange change;
+    // Of MXFP4 whose scales lie apart (model/mxfp4.h): where, and which rows are meant: every first
+    // (1) or second (2) of two, or all (0).
+    FileMap *scales_map;
+    size_t scales_offset;
+    int turn;
 } StoredTensor;
 
 typedef struct Reader {

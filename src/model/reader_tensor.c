@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "device/cpu/quant.h"
 #include "device/foretell.h"
-#include "model/reader.h"
+#include "model/mxfp4.h"
 
 static void release_map(void *map) {
     file_map_release(map);
@@ -78,6 +78,7 @@ Status reader_tensor(const StoredTensor *tensor, bool copy, Tensor **out) {
         *out = tensor_retain(tensor->tensor);
         return STATUS_OK;
     }
+    if (tensor->scales_map) return mxfp4_tensor(tensor, out);
     TRY(device_default(&device));
     BufferLabel label = {.dtype = tensor->dtype, .rank = tensor->shape.rank};
     memcpy(label.dims, tensor->shape.dims, sizeof label.dims);
