@@ -150,6 +150,7 @@ static void apply_change(Document *document, const json_t *change) {
         end = place_offset(json_object_get(range, "end"), old, length);
         if (end < begin) end = begin;
     }
+    ASSERT(begin <= end && end <= length);
     Text changed = {0};
     text_append(&changed, old, begin);
     text_append(&changed, json_string_value(text), json_string_length(text));

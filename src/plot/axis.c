@@ -89,6 +89,7 @@ static void widen(Axis *axis, const AxisWish *wish) {
 }
 
 Status axis_new(const AxisWish *wish, Axis *out) {
+    ASSERT(wish->low <= wish->high && wish->ticks > 0);
     *out = (Axis){.log = wish->log};
     widen(out, wish);
     bool fits =

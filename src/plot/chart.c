@@ -111,6 +111,7 @@ static void count_bars(Chart *chart) {
     for (size_t i = 0; i < series->count; i++) {
         if (!isfinite(series->y[i])) continue;
         int bar = (int)((series->y[i] - chart->bar_low) / chart->bar_width);
+        ASSERT(bar >= 0 && bar <= chart->bar_count);
         chart->bars[bar < chart->bar_count ? bar : chart->bar_count - 1]++; // the last has its end
     }
 }

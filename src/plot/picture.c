@@ -55,7 +55,10 @@ static void lay_out(Picture *picture) {
     double bottom = 30 + (plot->x_label ? 20 : 0);
     right = fmin(fmax(right, 20), picture->width / 2.0);
     left = fmin(left, picture->width / 2.0 - 20);
+    bottom = fmin(bottom, picture->height / 2.0);
+    top = fmin(top, picture->height / 2.0 - 10);
     picture->area = (Box){left, top, picture->width - left - right, picture->height - top - bottom};
+    ASSERT(picture->area.width >= 1 && picture->area.height >= 1);
 }
 
 static void draw_line(const Picture *picture, Point from, Point to, Color color) {
@@ -150,6 +153,7 @@ static bool same_column(const Point *a, const Point *b) {
 static void add_point(Run *run, Point point) {
     size_t count = run->points.count;
     Point *points = run->points.items;
+    ASSERT(run->column_first <= count && count - run->column_first <= 4);
     if (count == 0 || !same_column(&points[run->column_first], &point)) {
         run->column_first = count;
     } else if (count - run->column_first == 4) {

@@ -225,6 +225,13 @@ class Pictures(unittest.TestCase):
         self.assertAlmostEqual(points[1][1], (points[0][1] + points[2][1]) / 2, delta=0.02)
         self.assertEqual(draw(code, "a.svg"), data)
 
+    def test_the_smallest_with_all_its_words_has_an_area(self):
+        code = """plot([[1.0, 2.0], [float("nan"), 4.0]], "a.svg", kind: "heatmap", title: "t", x_label: "x", height: 100)"""
+        root = xml.fromstring(draw(code, "a.svg"))
+        heights = [float(box.get("height")) for box in root.iter("{http://www.w3.org/2000/svg}rect")]
+        self.assertEqual(len(heights), 1 + 3 + 64)  # the ground, the numbers, the scale
+        self.assertGreater(min(heights), 0)
+
     def test_svg_scatter(self):
         root = xml.fromstring(draw('plot([1, 2, 3], [4, 5, 6], "a.svg", kind: "scatter")', "a.svg"))
         self.assertEqual(len(list(root.iter("{http://www.w3.org/2000/svg}circle"))), 3)
