@@ -156,8 +156,28 @@ static void test_certainty(void **state) {
     }
 }
 
+// In a learn block a tensor that batches are taken of is some of its rows.
+static void test_batches(void **state) {
+    (void)state;
+    static const char *const learn =
+        "let rows = ones([6, 3])\nlet w = learnable(zeros([3]))\n"
+        "learn { objective: sum(w) + sum(%s), optimizer: sgd(lr: 0.1), "
+        "epochs: 1, batch: 2 of rows }";
+    Text wrong = {0}, right = {0};
+    text_format(&wrong, learn, "rows @ ones([4, 2])");
+    text_format(&right, learn, "rows + ones([4, 3])");
+    char *found = first_label(text_get(&wrong)), *none = first_label(text_get(&right));
+    assert_non_null(strstr(found, "rows is float32[?, 3]"));
+    assert_string_equal(none, "");
+    free(found);
+    free(none);
+    text_free(&wrong);
+    text_free(&right);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_facts),
-                                       cmocka_unit_test(test_certainty)};
+                                       cmocka_unit_test(test_certainty),
+                                       cmocka_unit_test(test_batches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
