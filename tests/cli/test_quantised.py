@@ -8,7 +8,7 @@ import unittest
 from pathlib import Path
 
 import quant_formats
-from tl import fixture, run
+from tl import fixture, instruction_sets, run
 
 # The fixture holds a [3, 512] tensor of each type and its float32 values as NAME.f32.
 SCRIPT = """
@@ -52,7 +52,7 @@ class Quantised(unittest.TestCase):
 
     def test_numbers_and_products(self):
         model = fixture(self, "models/quant-blocks.gguf")
-        for isa in ("base", "avx2", "avx512"):
+        for isa in instruction_sets():
             result = run("-e", SCRIPT, model, env={"TL_ISA": isa})
             self.assertEqual(result.status, 0, result.err)
             types = {line.split()[1] for line in result.out.splitlines()}
@@ -69,7 +69,7 @@ class Quantised(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "model.gguf")
             path.write_bytes(quant_formats.file_of_blocks(tensors))
-            for isa in ("base", "avx2", "avx512"):
+            for isa in instruction_sets():
                 result = run("-e", BLOCKS_SCRIPT, path, env={"TL_ISA": isa, "TL_MEMORY_CHECK": "strict"})
                 self.assertEqual(result.status, 0, result.err)
                 rows = [json.loads(line) for line in result.out.splitlines()]

@@ -55,6 +55,12 @@ class InFolder(unittest.TestCase):
         self.assertIn(text, result.err)
 
 
+def instruction_sets():
+    """Those of TL_ISA that this processor has."""
+    return [isa for isa in ("base", "avx2", "avx512")
+            if "which this machine does not have" not in run("-e", "zeros([1])", env={"TL_ISA": isa}).err]
+
+
 def fixture(case, name):
     """The path of a fixture; without it the test is skipped, or fails when CI=true."""
     path = FIXTURES / name
