@@ -97,7 +97,7 @@ real greatest_divisor(real a, real b) {
 
 #define isinf(a) real_isinf(a)
 #define isfinite(a) real_isfinite(a)
-#define round(a) roundEven(a)
+#define round(a) round_even(a)
 #define exp(a) real_exp(a)
 #define expm1(a) real_expm1(a)
 #define log(a) real_log(a)
@@ -185,7 +185,7 @@ real floor_quotient(real a, real b) {
     real rest = real_fmod(a, b);
     bool below = rest != C(0) && (rest < C(0)) != (b < C(0));
     precise real whole = (a - rest) / b - (below ? C(1) : C(0)); // whole but for rounding
-    return whole == C(0) ? signed_like(C(0), a / b) : roundEven(whole);
+    return whole == C(0) ? signed_like(C(0), a / b) : round_even(whole);
 }
 
 real power_of(real a, real b) {

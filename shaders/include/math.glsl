@@ -45,6 +45,18 @@ real signed_like(real size, real sign) {
     return real_of_bits((real_bits(size) & ~top) | (real_bits(sign) & top));
 }
 
+// To the even one of two neighbours. Not roundEven in float64: llvmpipe cuts the fraction off where
+// the processor has no AVX-512 (Mesa 22.3).
+real round_even(real x) {
+#ifdef REAL_F64
+    const real WHOLE = R(4503599627370496.0); // from here on all are integers
+    precise real rounded = (abs(x) + WHOLE) - WHOLE;
+    return abs(x) < WHOLE ? signed_like(rounded, x) : x;
+#else
+    return roundEven(x);
+#endif
+}
+
 bool is_negative(real x) {
     return real_bits(x) >> TERMS(31, 63) != bits_t(0);
 }
@@ -77,7 +89,7 @@ real exp_of_sum(real x, real low, int extra) {
     if (real_isnan(x)) return x;
     if (x > EXP_HIGHEST + R(1)) return REAL_INFINITY;
     if (x < EXP_LOWEST) return R(0);
-    precise real k = roundEven(x * R(1.44269504088896340736));
+    precise real k = round_even(x * R(1.44269504088896340736));
     precise real r = (x - k * LN2_HIGH) - k * LN2_LOW + low;
     return scaled(R(1) + small_expm1(r), int(k) + extra);
 }
@@ -124,7 +136,7 @@ real falling_exp(real x) {
 
 // expm1 of |x| <= 44.
 real ordinary_expm1(real x) {
-    precise real k = roundEven(x * R(1.44269504088896340736));
+    precise real k = round_even(x * R(1.44269504088896340736));
     precise real r = (x - k * LN2_HIGH) - k * LN2_LOW;
     real power = power_of_two(int(k));
     return power * small_expm1(r) + (power - R(1));
@@ -255,7 +267,7 @@ real reduced_large(real x, out int quadrant) {
 // x less a number of quarter turns, in [-pi / 4, pi / 4]; x is finite.
 real reduced_angle(real x, out int quadrant) {
     if (abs(x) > TRIG_LIMIT) return reduced_large(x, quadrant);
-    precise real k = roundEven(x * R(0.63661977236758134308));
+    precise real k = round_even(x * R(0.63661977236758134308));
     precise real r = ((x - k * HALF_PI_1) - k * HALF_PI_2) - k * HALF_PI_3;
     quadrant = int(k);
     return r;
@@ -506,7 +518,7 @@ real real_pow(real x, real y) {
     } else {
         result = positive_power(size, y);
         bool exact = whole && y > R(0) && floor(size) == size;
-        if (exact && result < power_of_two(MANTISSA_BITS - 2)) result = roundEven(result);
+        if (exact && result < power_of_two(MANTISSA_BITS - 2)) result = round_even(result);
     }
     return negative ? -result : result;
 }
