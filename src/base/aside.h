@@ -3,7 +3,6 @@
 #ifndef BASE_ASIDE_H
 #define BASE_ASIDE_H
 
-#include "base/status.h"
 #include "base/text.h"
 
 // From here on files of this runtime are put aside, in a new folder below $TMPDIR or /tmp that the

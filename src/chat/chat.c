@@ -3,7 +3,6 @@
 
 #include "chat/template.h"
 #include "value/convert.h"
-#include "value/object.h"
 
 Status chat_template(const Model *model, const char **text, size_t *length) {
     const MetaValue *found =

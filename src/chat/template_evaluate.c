@@ -6,9 +6,6 @@
 #include "chat/template_operators.h"
 #include "chat/template_render.h"
 #include "eval/access.h"
-#include "value/convert.h"
-#include "value/format.h"
-#include "value/items.h"
 #include "value/print.h"
 
 enum { STEP_BYTES = 256 };

@@ -5,8 +5,6 @@
 #include "chat/template_operators.h"
 #include "chat/template_values.h"
 #include "eval/access.h"
-#include "value/convert.h"
-#include "value/format.h"
 #include "value/items.h"
 #include "value/object.h"
 #include "value/print.h"

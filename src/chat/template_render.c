@@ -6,8 +6,6 @@
 #include "chat/template_evaluate.h"
 #include "chat/template_operators.h"
 #include "chat/template_render.h"
-#include "value/convert.h"
-#include "value/format.h"
 #include "value/items.h"
 #include "value/print.h"
 

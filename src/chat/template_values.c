@@ -5,8 +5,6 @@
 
 #include "chat/template_calls.h"
 #include "chat/template_operators.h"
-#include "value/convert.h"
-#include "value/format.h"
 #include "value/items.h"
 #include "value/print.h"
 

@@ -1,6 +1,5 @@
 // Scopes and symbols: a hash table from names to their meanings, nearest first, and the numbering
 // of slots. Blocks number their slots like a stack, so that those of one block lie side by side.
-#include <stdlib.h>
 #include <uthash.h>
 
 #include "check/checker.h"

@@ -5,7 +5,6 @@
 
 #include "base/file_replace.h"
 #include "base/library.h"
-#include "base/memory.h"
 #include "data/image_format.h"
 
 #define PNG_FUNCTIONS(F)                                                                           \

@@ -5,7 +5,6 @@
 
 #include <stdatomic.h>
 
-#include "base/text.h"
 #include "catalog/dtype.h"
 #include "device/device.h"
 #include "shape/shape.h"

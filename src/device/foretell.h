@@ -9,7 +9,6 @@
 
 #include "base/runtime.h"
 #include "device/kernel.h"
-#include "device/settings.h"
 
 // Memory of a foretold device; Buffer.handle points to one.
 typedef struct Foretold {

@@ -5,7 +5,6 @@
 #include "device/buffer.h"
 #include "embed/embed.h"
 #include "tensor/op.h"
-#include "tensor/view.h"
 #include "value/convert.h"
 
 _Static_assert((int)TL_RANK_MAX == (int)RANK_MAX, "views hold every tensor");

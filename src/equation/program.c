@@ -9,8 +9,6 @@
 #include "equation/semiring.h"
 #include "eval/invoke.h"
 #include "tensor/compose.h"
-#include "value/convert.h"
-#include "value/format.h"
 
 static void release_program(void *payload) {
     ProgramHandle *program = payload;

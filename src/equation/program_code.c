@@ -3,7 +3,6 @@
 
 #include "equation/program.h"
 #include "eval/upper.h"
-#include "value/convert.h"
 
 enum { ITERATIONS_DEFAULT = 1000 };
 static const double tolerance_default = 1e-6;

@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "tensor/compose.h"
-#include "value/convert.h"
 
 bool semiring_adds(Semiring semiring) {
     return semiring == SEMIRING_MAX_PROD || semiring == SEMIRING_MIN_PLUS ||

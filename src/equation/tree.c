@@ -8,7 +8,6 @@
 #include "tensor/op.h"
 #include "value/builtin.h"
 #include "value/convert.h"
-#include "value/format.h"
 
 // Indexes in the order of the left side, then the others; the dotted one last where functions want
 // it there.

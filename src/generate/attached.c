@@ -9,7 +9,6 @@
 #include "model/model.h"
 #include "tensor/tensor.h"
 #include "value/builtin.h"
-#include "value/format.h"
 #include "value/handles.h"
 #include "value/print.h"
 

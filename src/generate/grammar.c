@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/utf8.h"
 #include "generate/grammar_internal.h"
 
 Grammar *grammar_new(void) {

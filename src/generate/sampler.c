@@ -8,7 +8,6 @@
 #include "tensor/compose.h"
 #include "value/builtin.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/print.h"
 
 static const double GREEDY_TEMPERATURE = 1e-4; // at and below it nothing is drawn

@@ -8,7 +8,6 @@
 #include "generate/sequence.h"
 #include "value/builtin.h"
 #include "value/convert.h"
-#include "value/handles.h"
 
 // --- logits, and rows of the last layer
 

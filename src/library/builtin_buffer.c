@@ -2,7 +2,6 @@
 #include "eval/bind.h"
 #include "model/tensor_buffer.h"
 #include "tensor/op.h"
-#include "value/convert.h"
 #include "value/handles.h"
 
 static void buffer_payload_release(void *payload) {

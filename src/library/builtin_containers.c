@@ -9,10 +9,8 @@
 #include "tensor/op.h"
 #include "tensor/view.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/heap.h"
 #include "value/items.h"
-#include "value/object.h"
 #include "value/print.h"
 
 // The list of a call that changes it in place. A tensor never changes, so it gets advice.

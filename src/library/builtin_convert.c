@@ -8,11 +8,8 @@
 #include "eval/access.h"
 #include "eval/bind.h"
 #include "tensor/gradient/backward.h"
-#include "tensor/gradient/tape.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/items.h"
-#include "value/object.h"
 #include "value/print.h"
 
 Value builtin_str(BuiltinCall *call) {

@@ -5,7 +5,6 @@
 #include "library/columns.h"
 #include "library/text_file.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/items.h"
 #include "value/print.h"
 

@@ -1,7 +1,6 @@
 // embed: texts as vectors.
 #include <stdlib.h>
 
-#include "base/memory.h"
 #include "generate/embedding.h"
 #include "generate/generation.h"
 #include "tensor/compose.h"

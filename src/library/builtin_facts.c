@@ -9,7 +9,6 @@
 #include "logic/evaluate.h"
 #include "reason/reason.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/print.h"
 
 static Status relation_argument(Value value, Relation **out) {

@@ -15,7 +15,6 @@
 #include "tensor/gradient/tape.h"
 #include "tensor/parameter.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/heap.h"
 #include "value/items.h"
 #include "value/print.h"

@@ -7,7 +7,6 @@
 #include "device/device.h"
 #include "tensor/tensor.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/print.h"
 
 enum { SIDE_MAX = 1 << 16 };

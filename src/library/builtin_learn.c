@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "tensor/gradient/tape.h"
 #include "tensor/join.h"
 #include "tensor/optimizer.h"
 #include "tensor/parameter.h"

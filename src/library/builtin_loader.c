@@ -9,7 +9,6 @@
 #include "tensor/compose.h"
 #include "tensor/random.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/heap.h"
 #include "value/print.h"
 

@@ -19,7 +19,6 @@
 #include "value/convert.h"
 #include "value/format.h"
 #include "value/items.h"
-#include "value/object.h"
 #include "value/print.h"
 
 // The values with a separator between them, or the first as a format of the others.

@@ -13,7 +13,6 @@
 #include "tensor/gradient/tape.h"
 #include "value/builtin.h"
 #include "value/convert.h"
-#include "value/handles.h"
 
 static Status one_tensor(const Handle *handle, const Value *arguments, size_t count, Tensor **out) {
     if (count != 1)

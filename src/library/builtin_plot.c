@@ -9,7 +9,6 @@
 #include "learn/learn.h"
 #include "learn/output.h"
 #include "plot/plot.h"
-#include "value/convert.h"
 
 // The places of what both rows of the catalog take after their values.
 typedef enum Option {

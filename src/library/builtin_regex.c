@@ -9,7 +9,6 @@
 #include "base/utf8.h"
 #include "library/state.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/print.h"
 
 enum { MATCH_STEPS_MAX = 5 * 1000 * 1000, MATCH_HEAP_KIB_MAX = 64 * 1024, PATTERNS_KEPT = 16 };

@@ -1,5 +1,4 @@
 // Functions over all elements of something: map, filter, reduce, zip, enumerate, sorted, reversed.
-#include <string.h>
 
 #include "device/work.h"
 #include "eval/bind.h"
@@ -7,7 +6,6 @@
 #include "tensor/op.h"
 #include "tensor/view.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/heap.h"
 #include "value/items.h"
 

@@ -9,7 +9,6 @@
 #include "eval/state.h"
 #include "library/columns.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/items.h"
 
 #define SQL_FUNCTIONS(F)                                                                           \

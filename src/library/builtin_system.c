@@ -20,7 +20,6 @@
 #include "reason/reason.h"
 #include "tensor/random.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/heap.h"
 #include "value/print.h"
 

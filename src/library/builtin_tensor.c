@@ -7,12 +7,10 @@
 #include "eval/access.h"
 #include "ranks/ranks.h"
 #include "tensor/gradient/backward.h"
-#include "tensor/gradient/tape.h"
 #include "tensor/join.h"
 #include "tensor/op.h"
 #include "tensor/view.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/items.h"
 
 // Replaces *tensor (a reference) by the result of a conversion of it.

@@ -5,7 +5,6 @@
 
 #include "base/utf8.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/items.h"
 #include "value/print.h"
 

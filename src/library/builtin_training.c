@@ -12,7 +12,6 @@
 #include "tensor/parameter.h"
 #include "tensor/random.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/print.h"
 
 Value builtin_learnable(BuiltinCall *call) {

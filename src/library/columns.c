@@ -1,7 +1,6 @@
 // A column is of integers as long as it can be, then of floats, then a list of values.
 #include "library/columns.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 #include "base/memory.h"

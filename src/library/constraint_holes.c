@@ -6,7 +6,6 @@
 #include "reason/reason.h"
 #include "value/builtin.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/items.h"
 #include "value/print.h"
 

@@ -8,13 +8,10 @@
 #include "eval/invoke.h"
 #include "model/gguf_write.h"
 #include "model/quantise.h"
-#include "model/tensor_write.h"
 #include "model/tokenizer.h"
 #include "tensor/op.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/handles.h"
-#include "value/object.h"
 #include "value/print.h"
 
 typedef struct MetaValues {

@@ -5,8 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "check/types.h"
-
 // "float32[2, 3]" is a tensor.
 static void set_type(Receiver *receiver, const char *word, size_t length) {
     if (memchr(word, '[', length)) word = "tensor", length = strlen(word);

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/source.h"
 #include "check/help.h"
 #include "lsp/features.h"

@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "model/mxfp4.h"
 #include "model/safetensors.h"
 

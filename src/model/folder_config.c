@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/memory.h"
 #include "model/folder.h"
 #include "tensor/compose.h"
 

@@ -2,7 +2,6 @@
 // say of the vectors that become of texts.
 #include <string.h>
 
-#include "base/memory.h"
 #include "model/folder.h"
 #include "model/safetensors.h"
 

@@ -5,11 +5,9 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "base/half.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "catalog/catalog.h"
-#include "device/cpu/quant.h"
 #include "device/settings.h"
 #include "model/folder.h"
 #include "tensor/compose.h"

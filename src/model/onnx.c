@@ -8,7 +8,6 @@
 #include "base/file_map.h"
 #include "base/library.h"
 #include "base/memory.h"
-#include "base/number.h"
 #include "device/device.h"
 
 static struct {

@@ -13,7 +13,6 @@
 #include "lexer/lexer.h"
 #include "parser/position.h"
 #include "repl/internal.h"
-#include "value/object.h"
 
 static Repl *completing;
 

@@ -7,11 +7,9 @@
 #include "check/help.h"
 #include "device/buffer.h"
 #include "eval/access.h"
-#include "eval/bind.h"
 #include "reason/reason.h"
 #include "repl/internal.h"
 #include "tensor/view.h"
-#include "value/convert.h"
 #include "value/print.h"
 
 enum { CHUNK = 1 << 16, BARS = 16, SHOWN_MAX = 72 };

@@ -3,7 +3,6 @@
 #define REPL_INTERNAL_H
 
 #include "eval/session.h"
-#include "repl/repl.h"
 
 // A statement that ran, for :save.
 typedef struct Spoken {

@@ -10,7 +10,6 @@
 #include "eval/trace.h"
 #include "repl/internal.h"
 #include "tensor/op.h"
-#include "tensor/view.h"
 #include "value/print.h"
 
 // --- showing

@@ -7,7 +7,6 @@
 
 #include "base/memory.h"
 #include "chat/chat.h"
-#include "generate/grammar.h"
 #include "generate/json_schema.h"
 #include "generate/prompt.h"
 #include "serve/kept.h"

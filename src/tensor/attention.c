@@ -6,7 +6,6 @@
 #include "shape/rules.h"
 #include "tensor/attention.h"
 #include "tensor/gradient/gradient.h"
-#include "tensor/matrix.h"
 #include "tensor/rope.h"
 
 // The most negative number of a floating dtype that is not infinite.

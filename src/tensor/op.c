@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "device/walk.h"
 #include "device/work.h"
 #include "tensor/gradient/backward.h"

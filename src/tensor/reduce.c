@@ -1,7 +1,6 @@
 // Reductions, running sums and products, sorting and what follows from them.
 #include <math.h>
 
-#include "tensor/create.h"
 #include "tensor/gradient/gradient.h"
 #include "tensor/index.h"
 #include "tensor/join.h"

@@ -8,12 +8,10 @@
 
 #include "base/number.h"
 #include "base/source.h"
-#include "tensor/gradient/tape.h"
 #include "tensor/op.h"
 #include "tensor/optimizer.h"
 #include "tensor/parameter.h"
 #include "tensor/scheduler.h"
-#include "value/format.h"
 #include "value/handles.h"
 #include "value/print.h"
 

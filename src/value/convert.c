@@ -12,7 +12,6 @@
 #include "tensor/gradient/tape.h"
 #include "tensor/join.h"
 #include "tensor/op.h"
-#include "value/format.h"
 #include "value/object.h"
 #include "value/print.h"
 

@@ -8,9 +8,7 @@
 #include "tensor/scalar.h"
 #include "tensor/view.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/items.h"
-#include "value/object.h"
 #include "value/print.h"
 
 enum { NESTING_COMPARED_MAX = 5000, ITEMS_MAX = 1 << 28 };

@@ -1,7 +1,5 @@
 #include "value/json.h"
 
-#include "value/object.h"
-
 // jansson refuses texts nested deeper than JSON_PARSER_MAX_DEPTH, so this recursion is bounded.
 Value value_from_json(const json_t *json) {
     switch (json_typeof(json)) {

@@ -1,7 +1,5 @@
 #include "value/json_write.h"
 
-#include <string.h>
-
 #include "base/number.h"
 #include "base/utf8.h"
 #include "value/object.h"

@@ -3,10 +3,8 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "base/utf8.h"
 #include "catalog/catalog.h"
 #include "device/foretell.h"
-#include "value/format.h"
 #include "value/object.h"
 #include "value/print.h"
 

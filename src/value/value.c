@@ -1,7 +1,6 @@
 // Values that are neither lists, dictionaries nor strings: making them and naming their kinds.
 #include <string.h>
 
-#include "catalog/catalog.h"
 #include "value/heap.h"
 
 Value value_range(int64_t start, int64_t stop, int64_t step) {

@@ -7,7 +7,6 @@
 
 #include "base/memory.h"
 #include "tensor/join.h"
-#include "value/format.h"
 #include "value/object.h"
 #include "value/print.h"
 

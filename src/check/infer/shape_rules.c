@@ -1,8 +1,6 @@
 // How rules read their calls, the table of rules, and elementwise operations.
 #include "check/infer/shape_rule.h"
 
-#include "shape/rules.h"
-
 const Fact *rule_argument(const RuleCall *call, const char *name) {
     ASSERT(name != NULL);
     int index = catalog_parameter(&call->row->signature, name);

@@ -1,6 +1,5 @@
 // Rules of reductions and of what works along one dimension, and of plain questions about shapes.
 #include "check/infer/shape_rule.h"
-#include "shape/rules.h"
 
 #define GIVEN_X(x)                                                                                 \
     TensorType x;                                                                                  \

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "device/cpu/cast.h"
 #include "device/cpu/convert.h"
 #include "device/cpu/iterate.h"
 

@@ -1,6 +1,5 @@
 // INDEX_PUT and NONZERO: elements chosen by whether something is true.
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "device/cpu/cast.h"

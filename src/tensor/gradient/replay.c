@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "tensor/gradient/replay.h"
-#include "tensor/gradient/rules.h"
 #include "tensor/gradient/tape_node.h"
 
 typedef struct Kept {

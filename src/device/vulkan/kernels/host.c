@@ -1,6 +1,5 @@
 // LINALG, which runs on the host by contract: operands are fetched, LAPACK works, results are sent.
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "device/cpu/cpu.h"

@@ -1,6 +1,5 @@
 // REDUCE: one dispatch where there are many results, parts that are joined where there are few.
 #include <math.h>
-#include <string.h>
 
 #include "device/reduction.h"
 #include "device/vulkan/kernels/kernels.h"
