@@ -11,15 +11,15 @@ static void note_problem(Library *library) {
 }
 
 static void open_library(Library *library) {
-    ASSERT(library->symbol_count > 0 && library->problem[0] == '\0');
+    ASSERT(library->name_count > 0 && library->problem[0] == '\0');
     void *handle = dlopen(library->file, RTLD_LAZY | (library->global ? RTLD_GLOBAL : RTLD_LOCAL));
     if (!handle) {
         note_problem(library);
         return;
     }
-    for (size_t i = 0; i < library->symbol_count; i++) {
-        void *found = dlsym(handle, library->symbols[i].name);
-        memcpy(library->symbols[i].target, &found, sizeof found);
+    for (size_t i = 0; i < library->name_count; i++) {
+        void *found = dlsym(handle, library->names[i]);
+        memcpy((char *)library->functions + i * sizeof found, &found, sizeof found);
         if (!found) note_problem(library);
     }
 }

@@ -8,23 +8,28 @@
 
 #include "base/status.h"
 
-typedef struct LibrarySymbol {
-    const char *name;
-    void *target; // the function pointer that receives the address
-} LibrarySymbol;
-
 typedef struct Library {
-    const char *file;    // "libopenblas.so.0"
-    const char *purpose; // for the error: "products of matrices"
-    const char *package; // of Debian
-    bool global;         // its names serve libraries that are loaded after it
-    const LibrarySymbol *symbols;
-    size_t symbol_count;
+    const char *file;         // "libopenblas.so.0"
+    const char *purpose;      // for the error: "products of matrices"
+    const char *package;      // of Debian
+    bool global;              // its names serve libraries that are loaded after it
+    const char *const *names; // of the functions that are wanted
+    size_t name_count;
+    void *functions; // a struct of pointers to them, in the same order
     atomic_bool tried;
     char problem[200]; // "" when it is loaded
 } Library;
 
-// Loads the library unless that was tried before, and fills the symbols' targets. STATUS_DEVICE
+// What a list of F(prefix, name) is made into: fields of the struct of pointers, whose names go
+// without the prefix, and initialisers of the library that fills it.
+#define LIBRARY_FIELD(prefix, name) __typeof__(prefix##name) *name;
+#define LIBRARY_NAME(prefix, name) #prefix #name,
+#define LIBRARY_NAMES(LIST) ((const char *const[]){LIST(LIBRARY_NAME)})
+#define LIBRARY_FILLS(struct_, LIST)                                                               \
+    .names = LIBRARY_NAMES(LIST), .functions = &(struct_),                                         \
+    .name_count = sizeof LIBRARY_NAMES(LIST) / sizeof(char *)
+
+// Loads the library unless that was tried before, and fills the struct of functions. STATUS_DEVICE
 // says what needs which library, why it cannot be loaded, and the package that has it. Thread-safe.
 Status library_load(Library *library) MUST_USE;
 

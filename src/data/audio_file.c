@@ -14,27 +14,16 @@
 #include "base/sandbox.h"
 
 // clang-format off
-#define SOUND_FUNCTIONS(F)                                                                         \
-    F(open)                                                                                        \
-    F(open_virtual) F(close) F(seek) F(strerror) F(error) F(command) F(format_check)               \
-        F(readf_float) F(writef_float)
+#define SOUND_FUNCTIONS(F) \
+    F(sf_, open) F(sf_, open_virtual) F(sf_, close) F(sf_, seek) F(sf_, strerror) F(sf_, error) \
+    F(sf_, command) F(sf_, format_check) F(sf_, readf_float) F(sf_, writef_float)
 // clang-format on
 
-static struct {
-#define SOUND_FIELD(name) __typeof__(sf_##name) *name;
-    SOUND_FUNCTIONS(SOUND_FIELD)
-#undef SOUND_FIELD
-} sound_library;
-static const LibrarySymbol symbols[] = {
-#define SOUND_SYMBOL(name) {"sf_" #name, &sound_library.name},
-    SOUND_FUNCTIONS(SOUND_SYMBOL)
-#undef SOUND_SYMBOL
-};
+static struct { SOUND_FUNCTIONS(LIBRARY_FIELD) } sound_library;
 static Library library = {.file = "libsndfile.so.1",
                           .purpose = "files of sound",
                           .package = "libsndfile1",
-                          .symbols = symbols,
-                          .symbol_count = sizeof symbols / sizeof *symbols};
+                          LIBRARY_FILLS(sound_library, SOUND_FUNCTIONS)};
 
 // --- reading
 

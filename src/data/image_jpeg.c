@@ -6,26 +6,17 @@
 #include "base/library.h"
 #include "data/image_format.h"
 
-#define JPEG_FUNCTIONS(F)                                                                          \
-    F(InitDecompress)                                                                              \
-    F(InitCompress)                                                                                \
-    F(DecompressHeader3) F(Decompress2) F(Compress2) F(GetErrorStr2) F(Destroy) F(Free)
+// clang-format off
+#define JPEG_FUNCTIONS(F) \
+    F(tj, InitDecompress) F(tj, InitCompress) F(tj, DecompressHeader3) F(tj, Decompress2) \
+    F(tj, Compress2) F(tj, GetErrorStr2) F(tj, Destroy) F(tj, Free)
+// clang-format on
 
-static struct {
-#define JPEG_FIELD(name) __typeof__(tj##name) *name;
-    JPEG_FUNCTIONS(JPEG_FIELD)
-#undef JPEG_FIELD
-} jpeg_library;
-static const LibrarySymbol symbols[] = {
-#define JPEG_SYMBOL(name) {"tj" #name, &jpeg_library.name},
-    JPEG_FUNCTIONS(JPEG_SYMBOL)
-#undef JPEG_SYMBOL
-};
+static struct { JPEG_FUNCTIONS(LIBRARY_FIELD) } jpeg_library;
 static Library library = {.file = "libturbojpeg.so.0",
                           .purpose = ".jpg pictures",
                           .package = "libturbojpeg0",
-                          .symbols = symbols,
-                          .symbol_count = sizeof symbols / sizeof *symbols};
+                          LIBRARY_FILLS(jpeg_library, JPEG_FUNCTIONS)};
 
 static bool recognise_jpeg(const ImageBytes *file) {
     return image_begins(file, "\xff\xd8\xff", 3);

@@ -7,40 +7,21 @@
 #include "base/library.h"
 #include "data/image_format.h"
 
-#define PNG_FUNCTIONS(F)                                                                           \
-    F(create_read_struct)                                                                          \
-    F(create_write_struct)                                                                         \
-    F(create_info_struct)                                                                          \
-    F(destroy_read_struct)                                                                         \
-    F(destroy_write_struct)                                                                        \
-    F(get_error_ptr)                                                                               \
-    F(get_io_ptr)                                                                                  \
-    F(error)                                                                                       \
-    F(set_read_fn)                                                                                 \
-    F(set_write_fn)                                                                                \
-    F(set_expand)                                                                                  \
-    F(set_swap)                                                                                    \
-    F(set_interlace_handling)                                                                      \
-    F(read_info)                                                                                   \
-    F(read_update_info)                                                                            \
-    F(get_IHDR)                                                                                    \
-    F(get_channels) F(read_row) F(read_end) F(set_IHDR) F(write_info) F(write_row) F(write_end)
+// clang-format off
+#define PNG_FUNCTIONS(F) \
+    F(png_, create_read_struct) F(png_, create_write_struct) F(png_, create_info_struct) \
+    F(png_, destroy_read_struct) F(png_, destroy_write_struct) F(png_, get_error_ptr) \
+    F(png_, get_io_ptr) F(png_, error) F(png_, set_read_fn) F(png_, set_write_fn) \
+    F(png_, set_expand) F(png_, set_swap) F(png_, set_interlace_handling) F(png_, read_info) \
+    F(png_, read_update_info) F(png_, get_IHDR) F(png_, get_channels) F(png_, read_row) \
+    F(png_, read_end) F(png_, set_IHDR) F(png_, write_info) F(png_, write_row) F(png_, write_end)
+// clang-format on
 
-static struct {
-#define PNG_FIELD(name) __typeof__(png_##name) *name;
-    PNG_FUNCTIONS(PNG_FIELD)
-#undef PNG_FIELD
-} png_library;
-static const LibrarySymbol symbols[] = {
-#define PNG_SYMBOL(name) {"png_" #name, &png_library.name},
-    PNG_FUNCTIONS(PNG_SYMBOL)
-#undef PNG_SYMBOL
-};
+static struct { PNG_FUNCTIONS(LIBRARY_FIELD) } png_library;
 static Library library = {.file = "libpng16.so.16",
                           .purpose = ".png pictures",
                           .package = "libpng16-16",
-                          .symbols = symbols,
-                          .symbol_count = sizeof symbols / sizeof *symbols};
+                          LIBRARY_FILLS(png_library, PNG_FUNCTIONS)};
 
 // One picture on its way in or out. What is set between jumps lies here, not in locals.
 typedef struct Passage {

@@ -7,27 +7,18 @@
 #include "base/library.h"
 #include "data/image_format.h"
 
-#define WEBP_FUNCTIONS(F)                                                                          \
-    F(GetFeaturesInternal)                                                                         \
-    F(DecodeRGBInto)                                                                               \
-    F(DecodeRGBAInto)                                                                              \
-    F(EncodeRGB) F(EncodeRGBA) F(EncodeLosslessRGB) F(EncodeLosslessRGBA) F(Free)
+// clang-format off
+#define WEBP_FUNCTIONS(F) \
+    F(WebP, GetFeaturesInternal) F(WebP, DecodeRGBInto) F(WebP, DecodeRGBAInto) \
+    F(WebP, EncodeRGB) F(WebP, EncodeRGBA) F(WebP, EncodeLosslessRGB) F(WebP, EncodeLosslessRGBA) \
+    F(WebP, Free)
+// clang-format on
 
-static struct {
-#define WEBP_FIELD(name) __typeof__(WebP##name) *name;
-    WEBP_FUNCTIONS(WEBP_FIELD)
-#undef WEBP_FIELD
-} webp_library;
-static const LibrarySymbol symbols[] = {
-#define WEBP_SYMBOL(name) {"WebP" #name, &webp_library.name},
-    WEBP_FUNCTIONS(WEBP_SYMBOL)
-#undef WEBP_SYMBOL
-};
+static struct { WEBP_FUNCTIONS(LIBRARY_FIELD) } webp_library;
 static Library library = {.file = "libwebp.so.7",
                           .purpose = ".webp pictures",
                           .package = "libwebp7",
-                          .symbols = symbols,
-                          .symbol_count = sizeof symbols / sizeof *symbols};
+                          LIBRARY_FILLS(webp_library, WEBP_FUNCTIONS)};
 
 enum { LOSSLESS = 100 };
 

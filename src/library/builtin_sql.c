@@ -11,41 +11,22 @@
 #include "value/convert.h"
 #include "value/items.h"
 
-#define SQL_FUNCTIONS(F)                                                                           \
-    F(open_v2)                                                                                     \
-    F(close_v2)                                                                                    \
-    F(errmsg)                                                                                      \
-    F(error_offset)                                                                                \
-    F(prepare_v3)                                                                                  \
-    F(finalize)                                                                                    \
-    F(step)                                                                                        \
-    F(progress_handler)                                                                            \
-    F(db_config)                                                                                   \
-    F(bind_parameter_count)                                                                        \
-    F(bind_parameter_name)                                                                         \
-    F(bind_null)                                                                                   \
-    F(bind_int64)                                                                                  \
-    F(bind_double)                                                                                 \
-    F(bind_text)                                                                                   \
-    F(column_count)                                                                                \
-    F(column_name)                                                                                 \
-    F(column_type) F(column_int64) F(column_double) F(column_text) F(column_blob) F(column_bytes)
+// clang-format off
+#define SQL_FUNCTIONS(F) \
+    F(sqlite3_, open_v2) F(sqlite3_, close_v2) F(sqlite3_, errmsg) F(sqlite3_, error_offset) \
+    F(sqlite3_, prepare_v3) F(sqlite3_, finalize) F(sqlite3_, step) F(sqlite3_, progress_handler) \
+    F(sqlite3_, db_config) F(sqlite3_, bind_parameter_count) F(sqlite3_, bind_parameter_name) \
+    F(sqlite3_, bind_null) F(sqlite3_, bind_int64) F(sqlite3_, bind_double) \
+    F(sqlite3_, bind_text) F(sqlite3_, column_count) F(sqlite3_, column_name) \
+    F(sqlite3_, column_type) F(sqlite3_, column_int64) F(sqlite3_, column_double) \
+    F(sqlite3_, column_text) F(sqlite3_, column_blob) F(sqlite3_, column_bytes)
+// clang-format on
 
-static struct {
-#define SQL_FIELD(name) __typeof__(sqlite3_##name) *name;
-    SQL_FUNCTIONS(SQL_FIELD)
-#undef SQL_FIELD
-} sql_library;
-static const LibrarySymbol symbols[] = {
-#define SQL_SYMBOL(name) {"sqlite3_" #name, &sql_library.name},
-    SQL_FUNCTIONS(SQL_SYMBOL)
-#undef SQL_SYMBOL
-};
+static struct { SQL_FUNCTIONS(LIBRARY_FIELD) } sql_library;
 static Library library = {.file = "libsqlite3.so.0",
                           .purpose = "queries of SQLite databases",
                           .package = "libsqlite3-0",
-                          .symbols = symbols,
-                          .symbol_count = sizeof symbols / sizeof *symbols};
+                          LIBRARY_FILLS(sql_library, SQL_FUNCTIONS)};
 
 typedef struct Query {
     const char *path;

@@ -3,13 +3,29 @@
 #include "model/npz.h"
 
 #include <stdlib.h>
+#include <zip.h>
 
 #include "base/file_map.h"
 #include "base/file_replace.h"
+#include "base/library.h"
 #include "model/named_texts.h"
 #include "model/npy.h"
 #include "model/reader.h"
-#include "model/zip_library.h"
+
+// clang-format off
+#define ZIP_FUNCTIONS(F) \
+    F(zip_, source_buffer_create) F(zip_, source_function) F(zip_, source_free) \
+    F(zip_, open_from_source) F(zip_, open) F(zip_, close) F(zip_, discard) \
+    F(zip_, get_num_entries) F(zip_, stat_index) F(zip_, stat_init) F(zip_, fopen_index) \
+    F(zip_, fread) F(zip_, fclose) F(zip_, file_add) F(zip_, set_file_compression) \
+    F(zip_, file_set_dostime) F(zip_, error_init) F(zip_, error_init_with_code) \
+    F(zip_, error_fini) F(zip_, error_strerror) F(zip_, get_error) F(zip_, file_get_error)
+// clang-format on
+static struct { ZIP_FUNCTIONS(LIBRARY_FIELD) } zip_library;
+static Library library = {.file = TL_ZIP_LIBRARY,
+                          .purpose = ".npz files",
+                          .package = TL_ZIP_PACKAGE,
+                          LIBRARY_FILLS(zip_library, ZIP_FUNCTIONS)};
 
 static const char ending[] = ".npy";
 enum { ENDING_BYTES = sizeof ending - 1 };
@@ -151,7 +167,7 @@ Status npz_parse(const uint8_t *bytes, size_t length, const char *name, NamedTen
     *out = (NamedTensors){0};
     if (!npz_begins(bytes, length))
         return fail(STATUS_FORMAT, "%s does not begin as a zip archive does", name);
-    TRY(zip_library_load());
+    TRY(library_load(&library));
     zip_error_t error;
     zip_library.error_init(&error);
     zip_source_t *source = zip_library.source_buffer_create(bytes, length, 0, &error);
@@ -357,7 +373,7 @@ static Status write_with_texts(const char *path, const NamedTensors *tensors) {
 Status npz_write(const char *path, const NamedTensors *tensors) {
     if (tensors->texts.count > 0) return write_with_texts(path, tensors);
     if (tensors->count == 0) return file_keep_stream(path, write_empty, NULL);
-    TRY(zip_library_load());
+    TRY(library_load(&library));
     Writing writing = {.path = path, .tensors = tensors};
     writing.members = memory_allocate_zeroed(tensors->count, sizeof *writing.members);
     Status status = file_keep(path, write_archive, &writing);

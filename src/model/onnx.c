@@ -10,19 +10,12 @@
 #include "base/memory.h"
 #include "device/device.h"
 
-static struct {
-    __typeof__(protobuf_c_message_unpack) *unpack;
-    __typeof__(protobuf_c_message_free_unpacked) *free_unpacked;
-} protobuf_library;
-static const LibrarySymbol symbols[] = {
-    {"protobuf_c_message_unpack", &protobuf_library.unpack},
-    {"protobuf_c_message_free_unpacked", &protobuf_library.free_unpacked},
-};
+#define PROTOBUF_FUNCTIONS(F) F(protobuf_c_message_, unpack) F(protobuf_c_message_, free_unpacked)
+static struct { PROTOBUF_FUNCTIONS(LIBRARY_FIELD) } protobuf_library;
 static Library library = {.file = "libprotobuf-c.so.1",
                           .purpose = "ONNX models",
                           .package = "libprotobuf-c1",
-                          .symbols = symbols,
-                          .symbol_count = sizeof symbols / sizeof *symbols};
+                          LIBRARY_FILLS(protobuf_library, PROTOBUF_FUNCTIONS)};
 
 // --- the tables: for each message its fields, and where each field's number leads
 

@@ -1,11 +1,29 @@
 // PNG pictures through cairo.
+#include <cairo.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/file_replace.h"
+#include "base/library.h"
 #include "base/memory.h"
-#include "plot/cairo_library.h"
 #include "plot/painter.h"
+
+// clang-format off
+#define CAIRO_FUNCTIONS(F) \
+    F(cairo_, image_surface_create) F(cairo_, create) F(cairo_, destroy) \
+    F(cairo_, surface_destroy) F(cairo_, surface_status) F(cairo_, surface_write_to_png_stream) \
+    F(cairo_, status_to_string) F(cairo_, set_source_rgb) F(cairo_, paint) F(cairo_, rectangle) \
+    F(cairo_, fill) F(cairo_, stroke) F(cairo_, move_to) F(cairo_, line_to) F(cairo_, arc) \
+    F(cairo_, new_path) F(cairo_, set_line_width) F(cairo_, set_line_join) \
+    F(cairo_, select_font_face) F(cairo_, set_font_size) F(cairo_, text_extents) \
+    F(cairo_, show_text) F(cairo_, save) F(cairo_, restore) F(cairo_, rotate) \
+    F(cairo_, set_antialias)
+// clang-format on
+static struct { CAIRO_FUNCTIONS(LIBRARY_FIELD) } cairo_library;
+static Library library = {.file = "libcairo.so.2",
+                          .purpose = ".png pictures",
+                          .package = "libcairo2",
+                          LIBRARY_FILLS(cairo_library, CAIRO_FUNCTIONS)};
 
 typedef struct PngPainter {
     Painter painter;
@@ -86,7 +104,7 @@ static void destroy(Painter *painter) {
 }
 
 Status painter_png(int width, int height, Painter **out) {
-    TRY(cairo_library_load());
+    TRY(library_load(&library));
     PngPainter *png = memory_allocate_zeroed(1, sizeof *png);
     png->painter = (Painter){.lines = draw_lines,
                              .rectangle = draw_rectangle,

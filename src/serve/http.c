@@ -2,13 +2,28 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <utlist.h>
 
+#include "base/library.h"
 #include "base/memory.h"
-#include "serve/http_library.h"
+
+// clang-format off
+#define HTTP_FUNCTIONS(F) \
+    F(MHD_, start_daemon) F(MHD_, stop_daemon) F(MHD_, run_wait) F(MHD_, get_daemon_info) \
+    F(MHD_, get_connection_info) F(MHD_, lookup_connection_value) F(MHD_, queue_response) \
+    F(MHD_, suspend_connection) F(MHD_, resume_connection) F(MHD_, add_response_header) \
+    F(MHD_, create_response_from_buffer) F(MHD_, create_response_from_callback) \
+    F(MHD_, destroy_response)
+// clang-format on
+static struct { HTTP_FUNCTIONS(LIBRARY_FIELD) } http_library;
+static Library library = {.file = "libmicrohttpd.so.12",
+                          .purpose = "servers",
+                          .package = "libmicrohttpd12",
+                          LIBRARY_FILLS(http_library, HTTP_FUNCTIONS)};
 
 // Connections at once, and seconds without a byte after which one is closed.
 enum { CONNECTIONS_MAX = 512, IDLE_SECONDS = 60, PIECE_BYTES = 16384 };
@@ -163,7 +178,7 @@ Status http_start(const HttpOptions *options, HttpServer **out) {
     Address address;
     if (!read_address(options->host, options->port, &address))
         return fail(STATUS_VALUE, "\"%s\" is not an address, like 127.0.0.1 or ::1", options->host);
-    TRY(http_library_load());
+    TRY(library_load(&library));
     HttpServer *server = memory_allocate_zeroed(1, sizeof *server);
     server->options = *options;
     unsigned flags =

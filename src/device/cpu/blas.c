@@ -7,35 +7,22 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/library.h"
 #include "device/cpu/cpu.h"
 
 BlasLibrary blas_library;
 LapackLibrary lapack_library;
 
-static const LibrarySymbol blas_symbols[] = {
-    {"cblas_sgemm", &blas_library.sgemm},
-    {"cblas_dgemm", &blas_library.dgemm},
-};
-static const LibrarySymbol lapack_symbols[] = {
-#define LAPACK_SYMBOLS(name)                                                                       \
-    {"LAPACKE_s" #name, &lapack_library.s##name}, {"LAPACKE_d" #name, &lapack_library.d##name},
-    LAPACK_FUNCTIONS(LAPACK_SYMBOLS)
-#undef LAPACK_SYMBOLS
-};
 // Global, so that LAPACKE finds LAPACK and BLAS in OpenBLAS before the plain ones it names.
 static Library blas = {.file = "libopenblas.so.0",
                        .purpose = "products of matrices",
                        .package = "libopenblas0-openmp",
                        .global = true,
-                       .symbols = blas_symbols,
-                       .symbol_count = sizeof blas_symbols / sizeof *blas_symbols};
+                       LIBRARY_FILLS(blas_library, BLAS_FUNCTIONS)};
 static Library lapack = {.file = "liblapacke.so.3",
                          .purpose = "decompositions of matrices",
                          .package = "liblapacke",
                          .global = true,
-                         .symbols = lapack_symbols,
-                         .symbol_count = sizeof lapack_symbols / sizeof *lapack_symbols};
+                         LIBRARY_FILLS(lapack_library, LAPACK_FUNCTIONS)};
 
 // OpenBLAS built with OpenMP asks that, for each thread anew; else it has threads of its own.
 static void find_threads(void) {

@@ -7,23 +7,22 @@
 #include <complex.h>
 #include <lapacke.h>
 
-#include "base/status.h"
+#include "base/library.h"
 
+#define BLAS_FUNCTIONS(F) F(cblas_, sgemm) F(cblas_, dgemm)
 typedef struct BlasLibrary {
-    __typeof__(cblas_sgemm) *sgemm;
-    __typeof__(cblas_dgemm) *dgemm;
+    BLAS_FUNCTIONS(LIBRARY_FIELD)
     void (*set_threads)(int count);
 } BlasLibrary;
 
+#define LAPACK_OF(F, name) F(LAPACKE_, s##name) F(LAPACKE_, d##name)
 #define LAPACK_FUNCTIONS(F)                                                                        \
-    F(getrf_work) F(getrs_work) F(potrf_work) F(geqrf) F(orgqr) F(gesdd_work) F(syevd_work)
-
+    LAPACK_OF(F, getrf_work)                                                                       \
+    LAPACK_OF(F, getrs_work)                                                                       \
+    LAPACK_OF(F, potrf_work)                                                                       \
+    LAPACK_OF(F, geqrf) LAPACK_OF(F, orgqr) LAPACK_OF(F, gesdd_work) LAPACK_OF(F, syevd_work)
 typedef struct LapackLibrary {
-#define LAPACK_FIELDS(name)                                                                        \
-    __typeof__(LAPACKE_s##name) *s##name;                                                          \
-    __typeof__(LAPACKE_d##name) *d##name;
-    LAPACK_FUNCTIONS(LAPACK_FIELDS)
-#undef LAPACK_FIELDS
+    LAPACK_FUNCTIONS(LIBRARY_FIELD)
 } LapackLibrary;
 
 // Before the first use of a library; cheap once it is there. Fails when it cannot be loaded, and
