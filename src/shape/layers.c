@@ -1,19 +1,33 @@
 // Shapes of normalisations, convolutions and pooling.
 #include "shape/rules.h"
 
-Status shape_trailing(const char *op, const TensorType *x, const Shape *trailing,
-                      const char *what) {
-    int rank = x->shape.rank;
-    bool fits = trailing->rank >= 1 && trailing->rank <= rank;
-    for (int i = 0; fits && i < trailing->rank; i++)
-        fits = !sizes_differ(trailing->dims[i], x->shape.dims[rank - trailing->rank + i]);
-    if (fits) return STATUS_OK;
+static Status trailing_differs(const char *op, const TensorType *x, const Shape *trailing,
+                               const char *what) {
     Text text = {0};
     shape_describe(trailing, &text);
     Status status = fail(STATUS_SHAPE, "%s: %s is %s, but the trailing dimensions of %s differ", op,
                          what, text_get(&text), tensor_type_text(x).text);
     text_free(&text);
     return status;
+}
+
+Status shape_trailing(const char *op, const TensorType *x, const Shape *trailing,
+                      const char *what) {
+    int rank = x->shape.rank;
+    bool fits = trailing->rank >= 1 && trailing->rank <= rank;
+    for (int i = 0; fits && i < trailing->rank; i++)
+        fits = !sizes_differ(trailing->dims[i], x->shape.dims[rank - trailing->rank + i]);
+    return fits ? STATUS_OK : trailing_differs(op, x, trailing, what);
+}
+
+Status shape_stretched(const char *op, const TensorType *x, const Shape *trailing,
+                       const char *what) {
+    int rank = x->shape.rank;
+    bool fits = trailing->rank <= rank;
+    for (int i = 0; fits && i < trailing->rank; i++)
+        fits = trailing->dims[i] == 1 ||
+               !sizes_differ(trailing->dims[i], x->shape.dims[rank - trailing->rank + i]);
+    return fits ? STATUS_OK : trailing_differs(op, x, trailing, what);
 }
 
 Status shape_per_channel(const char *op, const TensorType *x, const TensorType *weight,

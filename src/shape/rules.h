@@ -54,6 +54,9 @@ typedef struct Pooling {
 // x's trailing dimensions are those of `trailing`, which `what` names.
 Status shape_trailing(const char *op, const TensorType *x, const Shape *trailing,
                       const char *what) MUST_USE;
+// The same of what broadcasts to x.
+Status shape_stretched(const char *op, const TensorType *x, const Shape *trailing,
+                       const char *what) MUST_USE;
 Status shape_per_channel(const char *op, const TensorType *x, const TensorType *weight,
                          const char *what) MUST_USE;
 Status shape_groups(const TensorType *x, int64_t groups) MUST_USE;

@@ -1,6 +1,7 @@
 // Convolution and pooling over images [batch, channels, height, width] and lines without height.
 #include "shape/rules.h"
 #include "tensor/gradient/gradient.h"
+#include "tensor/join.h"
 
 // One number for both, or one each; for a line there is one and the height has none to give.
 static Status read_pair(const OpCall *call, const char *what, const IntList *given, int64_t least,
@@ -122,7 +123,14 @@ static Status pool_kernel(const OpCall *call, PoolKind kind, Tensor *image, cons
     return compose_give(&result, out);
 }
 
-static Status pool_run(const OpCall *call, PoolKind kind, Tensor *image, Tensor **out) {
+// The image in a border of zeros, which then count as numbers of it.
+static Status take_border_in(Tensor *image, Pair *padding, Tensor **out) {
+    int64_t border[RANK_MAX] = {0, 0, padding->h, padding->w};
+    *padding = (Pair){0, 0};
+    return tensor_pad(image, border, border, (Scalar){.dtype = DTYPE_INT64}, out);
+}
+
+static Status pool_run(const OpCall *call, PoolKind kind, Tensor *x, Tensor **out) {
     Pooling p = {.size = {1, 1}};
     TRY(read_pair(call, "size", INTS_OF(call, size), 1, &p.size));
     p.stride = p.size;
@@ -131,6 +139,12 @@ static Status pool_run(const OpCall *call, PoolKind kind, Tensor *image, Tensor 
     if (p.padding.h > p.size.h / 2 || p.padding.w > p.size.w / 2)
         return fail(STATUS_VALUE, "%s: the padding must be at most half the window",
                     call->op->name);
+    SCOPED_TENSOR(image);
+    bool counts = kind == POOL_AVERAGE && ATTRIBUTE_OR(call, count_padding, true);
+    if (counts && (p.padding.h > 0 || p.padding.w > 0))
+        TRY(take_border_in(x, &p.padding, &image));
+    else
+        image = tensor_retain(x);
     const GradientInfo *info = kind == POOL_MAX ? &gradient_max_pool : &gradient_average_pool;
     TapeRecord record = tape_begin(info, &image, 1);
     tape_keep(&record, &p, sizeof p);

@@ -354,7 +354,7 @@ Status op_run_binary_cross_entropy(const OpCall *call, Tensor **results) {
     if (weight) {
         TensorType scores = tensor_type(score);
         Shape trailing = tensor_shape(weight);
-        TRY(shape_trailing(call->op->name, &scores, &trailing, "pos_weight"));
+        TRY(shape_stretched(call->op->name, &scores, &trailing, "pos_weight"));
         TRY(weighted_binary_losses(score, target, weight, &each));
     } else {
         TRY(binary_losses(score, target, &each));

@@ -64,6 +64,10 @@ OPERATIONS = [
     ("convolution of lines", [[2, 3, 7], [4, 3, 3], [4]], "conv1d(a, b, c, stride: 2, padding: 1)", "F.conv1d(a, b, c, 2, 1)"),
     ("pooling", [[2, 2, 6, 6]], "max_pool2d(a, 2) * avg_pool2d(a, 2, 2) + max_pool2d(a, 3, 2, 1)",
      "F.max_pool2d(a, 2) * F.avg_pool2d(a, 2, 2) + F.max_pool2d(a, 3, 2, 1)"),
+    ("padded pooling", [[2, 2, 5, 6]],
+     "avg_pool2d(a, 3, 2, 1) * sin(avg_pool2d(a, list(2, 3), 2, list(1, 1), count_padding: false))"
+     " + windows.AvgPool2d::new(3, stride: 2, padding: 1).forward(a)",
+     "F.avg_pool2d(a, 3, 2, 1) * sin(F.avg_pool2d(a, (2, 3), 2, (1, 1), count_include_pad=False)) + F.avg_pool2d(a, 3, 2, 1)"),
     ("attention", [[2, 3, 2, 4], [2, 5, 2, 4]], "attention(a, b, b * 0.5, causal: true)",
      "(softmax((a.transpose(1, 2) @ b.permute(0, 2, 3, 1) / 2).masked_fill(ones(3, 5).tril(2) == 0, -1e30), -1)"
      " @ (b * 0.5).transpose(1, 2)).transpose(1, 2)"),
@@ -80,6 +84,10 @@ OPERATIONS = [
      "F.cross_entropy(a, softmax(b, 1)) + F.nll_loss(log_softmax(a, 1), tensor([0, 1, 2, 0]))"),
     ("binary", [[4, 3]], "binary_cross_entropy(a, sigmoid(a * 0.5), pos_weight: [0.5, 2.0, 1.5], reduction: \"sum\")",
      "F.binary_cross_entropy_with_logits(a, sigmoid(a * 0.5), pos_weight=tensor([0.5, 2.0, 1.5]).double(), reduction='sum')"),
+    ("binary, one weight", [[4, 3]],
+     "binary_cross_entropy(a, sigmoid(a * 0.5), pos_weight: [0.7]) + bce_with_logits(a, a * 0.0, pos_weight: 3.0)",
+     "F.binary_cross_entropy_with_logits(a, sigmoid(a * 0.5), pos_weight=tensor([0.7]).double())"
+     " + F.binary_cross_entropy_with_logits(a, a * 0, pos_weight=tensor(3.0).double())"),
     ("kl", [[3, 4], [3, 4]], "kl_div(log_softmax(a, 1), softmax(b, 1))", "F.kl_div(log_softmax(a, 1), softmax(b, 1), reduction='batchmean')"),
     ("margins", [[5], [5]], "margin_ranking_loss(a, b, 0.3)", "F.margin_ranking_loss(a, b, ones(5).double(), margin=0.3)"),
     ("likeness", [[3, 4], [3, 4]], "losses.cosine_similarity(a, b) + losses.cosine_loss(a, b, [1, -1, 1])",

@@ -240,6 +240,7 @@ SETTER(line, GIVEN(stride) GIVEN(padding) a->stride = (IntList){two, 1};
 SETTER(window, GIVEN(size) a->size = (IntList){two, 1};)
 SETTER(window_moved, GIVEN(size) GIVEN(stride) GIVEN(padding) a->size = (IntList){three_two, 2};
        a->stride = (IntList){two_one, 2}; a->padding = (IntList){one, 1};)
+SETTER(window_in_image, window_moved(a); GIVEN(count_padding) a->count_padding = false;)
 
 static const Case windows[] = {
     ROW3(conv2d, S(1, 2, 4, 3), S(2, 2, 2, 2), S(2)),
@@ -251,6 +252,7 @@ static const Case windows[] = {
     ROW(max_pool2d, S(2, 4, 4), .set = window),
     ROW(avg_pool2d, S(1, 2, 4, 5), .set = window),
     ROW(avg_pool2d, S(1, 2, 5, 4), .set = window_moved),
+    ROW(avg_pool2d, S(1, 2, 5, 4), .set = window_in_image),
 };
 
 TABLE(shapes)

@@ -226,7 +226,8 @@ static void test_lines_and_pools(void **state) {
     (void)state;
     double x[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, w[] = {1, 0, -1};
     double line[] = {-2, -2, -2, -2}, most[] = {6, 8, 14, 16}, mean[] = {3.5, 5.5, 11.5, 13.5};
-    double padded[] = {1, 2.5, 4, 7, 8.5, 10, 13, 14.5, 16};
+    double padded[] = {0.25, 1.25, 1, 3.5, 8.5, 5, 3.25, 7.25, 4};
+    double inside[] = {1, 2.5, 4, 7, 8.5, 10, 13, 14.5, 16};
     Tensor *row = make_tensor(DTYPE_FLOAT32, SHAPE(1, 1, 6), x),
            *kernel = make_tensor(DTYPE_FLOAT32, SHAPE(1, 1, 3), w);
     Tensor *single, *image = make_tensor(DTYPE_INT32, SHAPE(1, 1, 4, 4), x);
@@ -239,6 +240,8 @@ static void test_lines_and_pools(void **state) {
     expect(apply(OP_avg_pool2d, &a, 1, image), DTYPE_FLOAT32, SHAPE(1, 1, 2, 2), mean);
     a.given |= ATTRIBUTE_BIT(padding);
     expect(apply(OP_avg_pool2d, &a, 1, image), DTYPE_FLOAT32, SHAPE(1, 1, 3, 3), padded);
+    a.given |= ATTRIBUTE_BIT(count_padding);
+    expect(apply(OP_avg_pool2d, &a, 1, image), DTYPE_FLOAT32, SHAPE(1, 1, 3, 3), inside);
     Tensor *result;
     int64_t seven = 7;
     OpAttributes wide = {.given = ATTRIBUTE_BIT(size), .size = {&seven, 1}};

@@ -559,7 +559,7 @@ Status shape_rule_loss_binary(const RuleCall *call, const Fact **out) {
     GIVEN_X(score);
     OPTIONAL_X(pos_weight);
     if (!pos_weight_given) return STATUS_OK;
-    return shape_trailing(call->name, &score, &pos_weight.shape, "pos_weight");
+    return shape_stretched(call->name, &score, &pos_weight.shape, "pos_weight");
 }
 
 // One number a row of x is reduced.
