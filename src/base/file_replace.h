@@ -12,6 +12,8 @@
 // was at `path` stays. A device or a pipe is written to as it is. STATUS_IO names path and reason.
 typedef Status (*FileWriter)(const char *part, void *context);
 Status file_replace(const char *path, FileWriter write, void *context) MUST_USE;
+// Fails where they would for want of a folder or a right, before there is anything to write.
+Status file_check_place(const char *path) MUST_USE;
 // The same for a writer that wants a stream; it is closed after the call.
 typedef Status (*StreamWriter)(FILE *stream, void *context);
 Status file_replace_stream(const char *path, StreamWriter write, void *context) MUST_USE;

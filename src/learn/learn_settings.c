@@ -2,12 +2,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/file_replace.h"
 #include "learn/learn_run.h"
+#include "model/tensor_file.h"
 #include "ranks/ranks.h"
+#include "tensor/join.h"
 #include "value/convert.h"
 #include "value/format.h"
 #include "value/handles.h"
-#include "value/items.h"
 #include "value/print.h"
 #include "value/walk.h"
 
@@ -136,6 +138,28 @@ static bool setting_path(LearnRun *run, SettingId id, Value *out) {
     return false;
 }
 
+// Whether the files can be written is known before anything is trained for them.
+static Status check_save(const LearnRun *run, const char *path) {
+    const TensorFormat *format;
+    TRY(tensor_format_find_named(path, &format));
+    return learn_writes_files(run) ? file_check_place(path) : STATUS_OK;
+}
+
+static Status check_watch(const LearnRun *run, const char *path) {
+    size_t length = strlen(path), ending = strlen(".html");
+    if (length <= ending || strcmp(path + length - ending, ".html") != 0)
+        return fail(STATUS_VALUE, "watch: %s: the names of pages end in .html", path);
+    return learn_writes_files(run) ? file_check_place(path) : STATUS_OK;
+}
+
+static bool setting_file(LearnRun *run, SettingId id, Value *out,
+                         Status (*check)(const LearnRun *run, const char *path)) {
+    if (!setting_path(run, id, out)) return false;
+    if (out->kind == VALUE_ABSENT || check(run, out->as.string->bytes) == STATUS_OK) return true;
+    error_place(run->code->settings[id]->span);
+    return false;
+}
+
 // --- what is trained
 
 static bool setting_parameters(LearnRun *run, SettingId id, TensorArray *out) {
@@ -188,6 +212,14 @@ static Status check_group(Value group) {
     return fail(STATUS_NAME, "a group needs params");
 }
 
+static Status check_apart(const LearnRun *run, const TensorArray *parameters) {
+    for (size_t i = 0; i < parameters->count; i++)
+        if (optimizer_group_of(run->optimizer, parameters->items[i]))
+            return fail(STATUS_VALUE, "groups: a parameter %s is in two of them",
+                        tensor_type_name(parameters->items[i]).text);
+    return STATUS_OK;
+}
+
 static Status add_group(LearnRun *run, Value value) {
     OptimizerGroup group = {0};
     TRY(check_group(value));
@@ -195,6 +227,11 @@ static Status add_group(LearnRun *run, Value value) {
     TRY(group_number(value.as.dict, "weight_decay", &group.weight_decay));
     TRY(parameters_of(dict_get_word(value.as.dict, "params"), "groups", "params",
                       &group.parameters));
+    Status status = check_apart(run, &group.parameters);
+    if (status != STATUS_OK) {
+        tensor_array_release(&group.parameters);
+        return status;
+    }
     optimizer_add_group(run->optimizer, &group);
     VECTOR_PUSH(&run->group_rates, group.lr);
     return STATUS_OK;
@@ -205,12 +242,11 @@ static bool setting_groups(LearnRun *run) {
     Value value = setting_eval(run, code);
     if (value.kind == VALUE_ABSENT) return true;
     if (failed(value)) return false;
-    Value groups = value_to_items(value, "groups");
+    bool many = value.kind == VALUE_LIST || value.kind == VALUE_TUPLE;
+    Status status = many ? STATUS_OK : fail_kind("groups", "a list of dictionaries", value);
+    for (size_t i = 0; status == STATUS_OK && i < value.as.list->count; i++)
+        status = add_group(run, value.as.list->items[i]);
     value_release(value);
-    Status status = failed(groups) ? error_current()->code : STATUS_OK;
-    for (size_t i = 0; status == STATUS_OK && i < groups.as.list->count; i++)
-        status = add_group(run, groups.as.list->items[i]);
-    if (!failed(groups)) value_release(groups);
     if (status != STATUS_OK) error_place(code->span);
     return status == STATUS_OK;
 }
@@ -316,8 +352,8 @@ bool learn_read_settings(LearnRun *run, RandomTraining *training) {
         !setting_shard(run) || !setting_fast(run) ||
         !setting_double(run, SETTING_clip_grad_value, &run->clip_value) || !setting_ema(run) ||
         !setting_schedule_per(run) || !setting_precision(run) ||
-        !setting_path(run, SETTING_save, &run->save_path) ||
-        !setting_path(run, SETTING_watch, &run->watch_path) ||
+        !setting_file(run, SETTING_save, &run->save_path, check_save) ||
+        !setting_file(run, SETTING_watch, &run->watch_path, check_watch) ||
         !setting_path(run, SETTING_resume, &run->resume_path) ||
         !setting_int(run, SETTING_every, 1, &run->save_every) ||
         !setting_bool(run, SETTING_progress, &progress))

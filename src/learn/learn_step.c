@@ -207,9 +207,16 @@ static Status follow(LearnRun *run) {
     return run->pieces > 0 ? STATUS_OK : learn_follow_alone(run);
 }
 
+static Status check_reached(const LearnRun *run) {
+    if (run->reached.count > 0) return STATUS_OK;
+    (void)fail(STATUS_GRADIENT, "the loss reaches no parameter that this block trains");
+    return fail_help("`train`, `freeze` and the optimizer's `params` say which those are");
+}
+
 Status learn_apply(LearnRun *run) {
     ASSERT(run->gathered.rows > 0); // learn_gather came before
     double norm, loss = run->gathered.loss / run->gathered.rows;
+    TRY(check_reached(run));
     TRY(clip(run, &norm));
     if (!isfinite(norm) && run->loss_scale > 1) {
         skip_step(run);

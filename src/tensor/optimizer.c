@@ -306,18 +306,21 @@ void optimizer_clear_groups(Optimizer *optimizer) {
     VECTOR_FREE(&optimizer->groups);
 }
 
+const OptimizerGroup *optimizer_group_of(const Optimizer *optimizer, const Tensor *parameter) {
+    for (size_t i = 0; i < optimizer->groups.count; i++) {
+        const OptimizerGroup *group = &optimizer->groups.items[i];
+        for (size_t j = 0; j < group->parameters.count; j++)
+            if (group->parameters.items[j] == parameter) return group;
+    }
+    return NULL;
+}
+
 // The settings that hold for a parameter: of its group, where they are given there.
 static OptimizerSettings settings_of(const Optimizer *optimizer, const Tensor *parameter) {
     OptimizerSettings settings = optimizer->settings;
-    for (size_t i = 0; i < optimizer->groups.count; i++) {
-        const OptimizerGroup *group = &optimizer->groups.items[i];
-        for (size_t j = 0; j < group->parameters.count; j++) {
-            if (group->parameters.items[j] != parameter) continue;
-            if (!isnan(group->lr)) settings.lr = group->lr;
-            if (!isnan(group->weight_decay)) settings.weight_decay = group->weight_decay;
-            return settings;
-        }
-    }
+    const OptimizerGroup *group = optimizer_group_of(optimizer, parameter);
+    if (group && !isnan(group->lr)) settings.lr = group->lr;
+    if (group && !isnan(group->weight_decay)) settings.weight_decay = group->weight_decay;
     return settings;
 }
 

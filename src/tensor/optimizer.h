@@ -39,6 +39,8 @@ typedef struct OptimizerGroup {
     double lr, weight_decay; // nan: the optimizer's
 } OptimizerGroup;
 void optimizer_add_group(Optimizer *optimizer, const OptimizerGroup *group); // takes the array
+// NULL where it is in none.
+const OptimizerGroup *optimizer_group_of(const Optimizer *optimizer, const Tensor *parameter);
 void optimizer_set_group_rate(Optimizer *optimizer, size_t group, double lr);
 void optimizer_clear_groups(Optimizer *optimizer);
 

@@ -74,7 +74,9 @@ Status scheduler_check(const Scheduler *scheduler) {
             return fail(STATUS_VALUE, "%s: %s is %g; it must be a number from %g on",
                         scheduler_name(scheduler), settings[i].name, value, settings[i].lowest);
     }
-    return STATUS_OK;
+    if (scheduler->factor < 1) return STATUS_OK;
+    return fail(STATUS_VALUE, "%s: factor is %g; it must be less than 1", scheduler_name(scheduler),
+                scheduler->factor);
 }
 
 const char *scheduler_name(const Scheduler *scheduler) {
