@@ -31,17 +31,22 @@ static Binding *bound(Checker *checker, const Word *word) {
     return value ? binding : NULL;
 }
 
-// Calls the function for each name of an expression that could be arithmetic on indexes.
+// Calls the function for each name of an expression that could be arithmetic on indexes. The
+// context begins with the checker.
 typedef void NameVisit(void *context, Node *name);
 static void each_name(Node *node, NameVisit *visit, void *context) {
     if (!node) return;
     if (node->kind == NODE_NAME) visit(context, node);
     if (node->kind != NODE_BINARY && node->kind != NODE_UNARY) return;
     each_name(node->as.binary.left, visit, context);
-    if (node->kind == NODE_BINARY) each_name(node->as.binary.right, visit, context);
+    if (node->kind != NODE_BINARY) return;
+    Node *right = node->as.binary.right;
+    bool divisor = node->op == OPERATOR_DIV && right->kind == NODE_NAME;
+    if (divisor && bound(*(Checker **)context, &right->as.name.word)) return; // x/S
+    each_name(right, visit, context);
 }
 
-// Names of entities are places, not indexes. The context begins with the checker.
+// Names of entities are places, not indexes.
 static void each_index_name(const Node *index, NameVisit *visit, void *context) {
     Checker *checker = *(Checker **)context;
     ASSERT(index->kind == NODE_INDEX);
@@ -87,6 +92,14 @@ static void visit_value(const Visitor *visitor, Node *node) {
     }
 }
 
+// The right side, and the terms that only say how large an index is.
+static void visit_sides(const Visitor *visitor, const Node *node) {
+    ASSERT(node->kind == NODE_ASSIGN);
+    visit_value(visitor, node->as.assign.value);
+    for (size_t i = 0; i < node->as.assign.sizes.count; i++)
+        visit_value(visitor, node->as.assign.sizes.items[i]);
+}
+
 // --- whether it is an equation
 
 typedef struct Sides {
@@ -128,15 +141,15 @@ static bool has_concat(const Node *node) {
 }
 
 // Even(d) among the factors is what Even[d] is.
-static void take_atoms(Checker *checker, Node *node) {
+void equation_take_atoms(Checker *checker, Node *node) {
     if (node->kind == NODE_UNARY || node->kind == NODE_BINARY)
-        take_atoms(checker, node->as.binary.left);
-    if (node->kind == NODE_BINARY) take_atoms(checker, node->as.binary.right);
+        equation_take_atoms(checker, node->as.binary.left);
+    if (node->kind == NODE_BINARY) equation_take_atoms(checker, node->as.binary.right);
     if (node->kind != NODE_CALL) return;
     size_t count = node->as.call.count;
     const Argument *arguments = node->as.call.arguments;
     if (!logic_relation(checker, node) || count == 0) {
-        for (size_t i = 0; i < count; i++) take_atoms(checker, arguments[i].value);
+        for (size_t i = 0; i < count; i++) equation_take_atoms(checker, arguments[i].value);
         return;
     }
     Node *object = node->as.call.callee;
@@ -214,10 +227,10 @@ static Sides read_sides(Checker *checker, Node *node) {
     ASSERT(node->kind == NODE_ASSIGN);
     Sides sides = {.checker = checker};
     Node *target = node->as.assign.target;
-    take_atoms(checker, node->as.assign.value);
+    equation_take_atoms(checker, node->as.assign.value);
     if (target->kind == NODE_INDEX) each_index_name(target, note_left, &sides);
     Visitor visitor = {.index = note_right, .context = &sides};
-    visit_value(&visitor, node->as.assign.value);
+    visit_sides(&visitor, node);
     sides.joins = has_concat(node->as.assign.value);
     return sides;
 }
@@ -265,10 +278,16 @@ void report_adjacent(Checker *checker, const Node *node) {
     }
 }
 
+// Whether it is an equation whatever its names mean.
+static bool is_open(const Node *node) {
+    ASSERT(node->kind == NODE_ASSIGN);
+    return node->as.assign.arrow || node->as.assign.projection != PROJECTION_NONE;
+}
+
 bool equation_begins(Checker *checker, Node *node) {
     if (node->kind != NODE_ASSIGN) return false;
     const Node *target = node->as.assign.target;
-    if (node->as.assign.arrow || node->as.assign.projection != PROJECTION_NONE) return true;
+    if (is_open(node)) return true;
     if (target->kind != NODE_INDEX || target->as.index.object->kind != NODE_NAME) return false;
     if (node->op != OPERATOR_NONE && node->op != OPERATOR_ADD) return false;
     Sides sides = read_sides(checker, node);
@@ -297,11 +316,15 @@ static bool is_later(const Binding *binding, const Word *word) {
     return binding->kind == BINDING_GLOBAL && binding->word.span.begin > word->span.begin;
 }
 
+bool equation_is_free(Checker *checker, const Word *word, bool program) {
+    const Binding *binding = bound(checker, word);
+    return !binding || (program && is_later(binding, word));
+}
+
 static void note_index(void *context, Node *name) {
     Marking *marking = context;
     const Word *word = &name->as.name.word;
-    const Binding *binding = bound(marking->checker, word);
-    if (!binding || (marking->program && is_later(binding, word)))
+    if (equation_is_free(marking->checker, word, marking->program))
         names_add(marking->checker, &marking->indexes, word);
 }
 
@@ -392,26 +415,25 @@ static Node *part_target(Checker *checker, const Node *target) {
 // Marks what is an index on both sides.
 static void mark_indexes(Checker *checker, Node *node) {
     ASSERT(node->kind == NODE_ASSIGN);
-    Node *target = node->as.assign.target, *value = node->as.assign.value;
+    Node *target = node->as.assign.target;
     Sides sides = read_sides(checker, node);
     Marking marking = {.checker = checker,
                        .indexes = sides.unbound,
                        .target = target->kind == NODE_INDEX ? target : NULL,
                        .program = node->as.assign.program};
-    for (size_t i = 0; node->as.assign.arrow && i < sides.taken.count; i++)
+    for (size_t i = 0; is_open(node) && i < sides.taken.count; i++)
         names_add(checker, &marking.indexes, &sides.taken.items[i]);
     Visitor notes = {.index = note_indexes, .context = &marking};
     Visitor marks = {mark_index, mark_name, mark_callee, &marking};
-    visit_value(&notes, value);
+    visit_sides(&notes, node);
     if (target->kind == NODE_INDEX) mark_index(&marking, target);
-    visit_value(&marks, value);
+    visit_sides(&marks, node);
 }
 
 static bool sides_fit(Checker *checker, Node *node) {
     Sides sides = read_sides(checker, node);
     const Word *missing = NULL;
-    bool open = node->as.assign.arrow || node->as.assign.projection != PROJECTION_NONE;
-    if (!open && sides.taken.count > 0) return report_mixture(checker, node, &sides);
+    if (!is_open(node) && sides.taken.count > 0) return report_mixture(checker, node, &sides);
     size_t count = count_missing(&sides, &missing);
     if (count <= sides.joins) return true;
     ReportExtra extra = {.help = "an index gets its size from the brackets in which it stands"};
@@ -447,6 +469,8 @@ void check_equation(Checker *checker, Node *node) {
     bool fits = take_calls(checker, value) && sides_fit(checker, node);
     if (fits) mark_indexes(checker, node);
     if (fits) check_expression(checker, value);
+    for (size_t i = 0; fits && i < node->as.assign.sizes.count; i++)
+        check_expression(checker, node->as.assign.sizes.items[i]);
     if (fits && target->kind == NODE_INDEX) check_left(checker, target);
     Node *equation = arena_allocate(checker->arena, sizeof *equation);
     *equation = (Node){.kind = NODE_EQUATION, .span = value->span, .height = value->height + 1};

@@ -98,6 +98,7 @@ typedef struct Equation {
     EquationLoop loop;
     Projection projection; // of the left side, for values that fall on one place
     bool program;          // of a program block: a name may have no value yet
+    bool whole;            // Y = of one: what has no index is taken as it is
     Semiring semiring;
     int dotted; // the index that functions normalise along; -1: none
     EquationNode *value;

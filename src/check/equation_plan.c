@@ -592,7 +592,10 @@ Equation *equation_plan(Checker *checker, const Node *node) {
     Planner planner = {.checker = checker, .equation = equation, .value = node->as.assign.value};
     plan_left(&planner, node->as.assign.target);
     equation->projection = node->as.assign.projection;
+    equation->whole = equation->program && !node->as.assign.arrow;
     equation->value = plan_node(&planner, node->as.assign.value);
+    for (size_t i = 0; i < node->as.assign.sizes.count; i++)
+        plan_term(&planner, node->as.assign.sizes.items[i]);
     place_sums(&planner, node->as.assign.projection);
     IndexSet missing = equation->left_indexes & ~equation->value->indexes;
     for (int i = 0; i < equation->name_count && !planner.failed; i++)

@@ -62,7 +62,7 @@ static void check_settings(Checker *checker, const ProgramNode *program) {
 
 // --- names
 
-static int find_name(const ProgramNode *program, const Word *word) {
+int program_find_name(const ProgramNode *program, const Word *word) {
     for (size_t i = 0; i < program->name_count; i++)
         if (strcmp(program->names[i].text, word->text) == 0) return (int)i;
     return -1;
@@ -77,13 +77,12 @@ static const Word *target_word(const Node *statement) {
 static bool is_equation(const Node *statement) {
     if (statement->kind != NODE_ASSIGN || !target_word(statement)) return false;
     bool adds = statement->op == OPERATOR_NONE || statement->op == OPERATOR_ADD;
-    return adds && !statement->as.assign.define &&
-           (statement->as.assign.target->kind == NODE_INDEX || statement->as.assign.arrow);
+    return adds && !statement->as.assign.define;
 }
 
 static void add_name(Checker *checker, ProgramNode *program, const Node *statement) {
     const Word *word = target_word(statement);
-    if (find_name(program, word) >= 0) return;
+    if (program_find_name(program, word) >= 0) return;
     const Node *target = statement->as.assign.target;
     const Node *object = target->kind == NODE_INDEX ? target->as.index.object : target;
     if (logic_names_relation(checker, object)) {
@@ -106,7 +105,7 @@ typedef struct Reads {
 
 static void note_parameter(void *context, Node *node) {
     Reads *reads = context;
-    int own = node->kind == NODE_NAME ? find_name(reads->program, &node->as.name.word) : -1;
+    int own = node->kind == NODE_NAME ? program_find_name(reads->program, &node->as.name.word) : -1;
     for (size_t i = 0; i < reads->parameters.count; i++)
         if (reads->parameters.items[i] == own) return;
     if (own >= 0) VECTOR_PUSH(&reads->parameters, own);
@@ -122,7 +121,8 @@ static bool is_inner(const Reads *reads, const Binding *binding) {
 
 static void note_outside(void *context, Node *node) {
     Reads *reads = context;
-    if (node->kind != NODE_NAME || find_name(reads->program, &node->as.name.word) >= 0) return;
+    if (node->kind != NODE_NAME || program_find_name(reads->program, &node->as.name.word) >= 0)
+        return;
     const Binding *binding = node->as.name.binding;
     bool value = binding && (binding_is_variable(binding) || binding->kind == BINDING_DIMENSION ||
                              binding->kind == BINDING_RELATION);
@@ -176,32 +176,25 @@ static Word function_name(Checker *checker, const ProgramNode *program, int targ
     return word;
 }
 
-// X[0, i] and X[t+1, i] give parts of X along its first dimension.
-static uint32_t parts_given(const Node *target) {
-    uint32_t dims = 0;
-    for (size_t i = 0; target->kind == NODE_INDEX && i < target->as.index.count; i++) {
-        const Subscript *subscript = &target->as.index.subscripts[i];
-        const Node *index = subscript->index;
-        bool sum = index && index->kind == NODE_BINARY && index->op == OPERATOR_ADD;
-        if (index && !subscript->looped && (sum || index->kind == NODE_INT) && i < 32)
-            dims |= 1u << i;
-    }
-    return dims;
-}
-
 static void note_growing(void *context, Node *node) {
     const Reads *reads = context;
     if (node->kind != NODE_INDEX || node->as.index.object->kind != NODE_NAME) return;
-    int own = find_name(reads->program, &node->as.index.object->as.name.word);
+    int own = program_find_name(reads->program, &node->as.index.object->as.name.word);
     if (own >= 0) node->as.index.grows = reads->program->growing[own];
+}
+
+static void note_reads(Reads *reads, Node *node) {
+    walk_node(&(Walker){.context = reads, .node = note_parameter}, node);
+    walk_node(&(Walker){.context = reads, .node = note_growing}, node);
 }
 
 static void add_equation(Checker *checker, ProgramNode *program, Node *statement) {
     ProgramEquation *equation = &program->equations[program->equation_count++];
     Reads reads = {.checker = checker, .program = program};
-    walk_node(&(Walker){.context = &reads, .node = note_parameter}, statement->as.assign.value);
-    walk_node(&(Walker){.context = &reads, .node = note_growing}, statement->as.assign.value);
-    *equation = (ProgramEquation){.target = find_name(program, target_word(statement)),
+    note_reads(&reads, statement->as.assign.value);
+    for (size_t i = 0; i < statement->as.assign.sizes.count; i++)
+        note_reads(&reads, statement->as.assign.sizes.items[i]);
+    *equation = (ProgramEquation){.target = program_find_name(program, target_word(statement)),
                                   .scalar = statement->as.assign.target->kind == NODE_NAME,
                                   .span = statement->span};
     size_t count = reads.parameters.count;
@@ -237,14 +230,14 @@ void check_program_equation(Checker *checker, Node *node) {
                "the left side of a program's equation has indexes and numbers");
         return;
     }
-    node->as.assign.arrow = true;
+    node->as.assign.arrow |= target->kind == NODE_INDEX;
     check_equation(checker, node);
     *node = *node->as.assign.value;
 }
 
 static void report_item(Checker *checker, const Node *statement) {
     ReportExtra extra = {.help =
-                             "an equation has indexes on its left side, or is written with `<-`"};
+                             "an equation is written Y[i] = ..., or Y = ... where it has no index"};
     report(checker, STATUS_SYNTAX, statement->span, &extra,
            "a program holds equations, rules, facts and settings, not this");
 }
@@ -253,22 +246,34 @@ static bool is_logic(const Node *statement) {
     return node_is_clause(statement) || statement->kind == NODE_EXPRESSION_STATEMENT;
 }
 
+// The names that equations give values, and what these say of each other.
+static void declare_names(Checker *checker, ProgramNode *program) {
+    const NodeList *statements = &program->statements;
+    size_t room = 2 * statements->count + 1, count = 0;
+    program->names = arena_allocate(checker->arena, room * sizeof(Word));
+    program->growing = arena_allocate(checker->arena, room * sizeof(uint32_t));
+    program->before = arena_allocate(checker->arena, room * sizeof(int));
+    memset(program->growing, 0, room * sizeof(uint32_t));
+    Node **equations = arena_allocate(checker->arena, room * sizeof(Node *));
+    for (size_t i = 0; i < statements->count; i++) {
+        Node *statement = statements->items[i];
+        if (!is_equation(statement)) continue;
+        equations[count++] = statement;
+        add_name(checker, program, statement);
+    }
+    program->named = program->name_count;
+    for (size_t i = 0; i < program->name_count; i++) program->before[i] = -1;
+    check_program_parts(checker, program, equations, count);
+}
+
 void check_program_block(Checker *checker, Node *node) {
     ProgramNode *program = node->as.program;
     const NodeList *statements = &program->statements;
     bool rules_only = check_semiring(checker, program);
     check_settings(checker, program);
-    program->names = arena_allocate(checker->arena, (statements->count + 1) * sizeof(Word));
-    program->growing = arena_allocate(checker->arena, (statements->count + 1) * sizeof(uint32_t));
-    memset(program->growing, 0, (statements->count + 1) * sizeof(uint32_t));
+    if (!rules_only) declare_names(checker, program);
     program->equations =
         arena_allocate(checker->arena, (statements->count + 1) * sizeof(ProgramEquation));
-    for (size_t i = 0; i < statements->count; i++)
-        if (is_equation(statements->items[i])) {
-            add_name(checker, program, statements->items[i]);
-            program->growing[find_name(program, target_word(statements->items[i]))] |=
-                parts_given(statements->items[i]->as.assign.target);
-        }
     for (size_t i = 0; i < statements->count; i++) {
         Node *statement = statements->items[i];
         if (is_equation(statement) && rules_only)

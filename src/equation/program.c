@@ -9,6 +9,8 @@
 #include "equation/semiring.h"
 #include "eval/invoke.h"
 #include "tensor/compose.h"
+#include "tensor/index.h"
+#include "tensor/join.h"
 
 static void release_program(void *payload) {
     ProgramHandle *program = payload;
@@ -144,6 +146,30 @@ static Value sum_parts(const ProgramHandle *program, const Made *made, Value lef
     return bools && !failed(sum) ? semiring_holds(sum) : sum;
 }
 
+// The value behind the elements that an update gives is as before.
+static Status add_rest(const Made *made, Value *value, const Value *before) {
+    if (value->kind != VALUE_TENSOR || before->kind != VALUE_TENSOR) return STATUS_OK;
+    Shape old = tensor_shape(before->as.tensor);
+    for (int dim = 0; dim < old.rank && old.rank == tensor_rank(value->as.tensor); dim++) {
+        Shape shape = tensor_shape(value->as.tensor);
+        if (!(made->growing >> dim & 1) || shape.dims[dim] >= old.dims[dim]) continue;
+        IndexItem items[RANK_MAX];
+        for (int i = 0; i < old.rank; i++)
+            items[i] = (IndexItem){.kind = INDEX_SLICE,
+                                   .has_start = i == dim,
+                                   .start = shape.dims[dim],
+                                   .has_stop = i != dim,
+                                   .stop = shape.dims[i]};
+        SCOPED_TENSOR(rest);
+        TRY(index_get(before->as.tensor, items, old.rank, &rest));
+        Tensor *both;
+        TRY(tensor_concat((Tensor *[]){value->as.tensor, rest}, 2, dim, &both));
+        value_release(*value);
+        *value = value_tensor(both);
+    }
+    return STATUS_OK;
+}
+
 // The sum of a name's equations where the names have these values; none: no value yet. `first`:
 // equations that cannot tell sizes yet are left out, if any can.
 static Value make_value(const ProgramHandle *program, int name, const Value *values, bool first) {
@@ -164,7 +190,12 @@ static Value make_value(const ProgramHandle *program, int name, const Value *val
         if (failed(value)) return value;
         sum = value;
     }
-    return refused && sum.kind == VALUE_ABSENT ? value_fail() : sum;
+    const Made *made = &program->names[name];
+    if (sum.kind == VALUE_ABSENT || made->before < 0)
+        return refused && sum.kind == VALUE_ABSENT ? value_fail() : sum;
+    if (add_rest(made, &sum, &values[made->before]) == STATUS_OK) return sum;
+    value_release(sum);
+    return value_fail();
 }
 
 // --- fixed points
@@ -359,8 +390,8 @@ static Status ensure_component(ProgramHandle *program, int component) {
 
 static Status fail_no_name(const ProgramHandle *program, const char *name) {
     const char *names[program->name_count + 1];
-    for (int i = 0; i < program->name_count; i++) names[i] = program->names[i].name;
-    const char *near = catalog_nearest(name, names, (size_t)program->name_count);
+    for (int i = 0; i < program->named; i++) names[i] = program->names[i].name;
+    const char *near = catalog_nearest(name, names, (size_t)program->named);
     fail(STATUS_NAME, "the program %s has no equation for `%s`", program->name, name);
     return near ? fail_help("did you mean `%s`?", near) : STATUS_NAME;
 }

@@ -19,6 +19,7 @@ typedef struct Made {
     bool loops;       // it depends on itself
     bool scalar;      // its left side has no index
     uint32_t growing; // dimensions of which its equations give parts, by bits
+    int before;       // the name that has its value before its equation updates that, or -1
     bool busy;        // of a component's first name: it is being made
     Value value;      // ABSENT: not made yet
 } Made;
@@ -31,6 +32,7 @@ typedef struct ProgramHandle {
     int64_t iterations_max;
     double tolerance;
     int name_count, part_count;
+    int named; // so many names first stand in the text
     Made *names;
     Part *parts;
 } ProgramHandle;

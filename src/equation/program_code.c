@@ -24,8 +24,9 @@ typedef struct ProgramCode {
     Code head;
     const char *name, **names;
     uint32_t *growing; // by name
+    int *before;
     Semiring semiring;
-    size_t name_count, part_count, setting_count, statement_count;
+    size_t name_count, named, part_count, setting_count, statement_count;
     PartCode *parts;
     SettingCode *settings;
     const Code **statements; // facts and rules
@@ -92,8 +93,10 @@ static Status read_settings(Frame *frame, const ProgramCode *code, ProgramHandle
 
 static void fill_program(Frame *frame, const ProgramCode *code, ProgramHandle *program) {
     for (int i = 0; i < program->name_count; i++)
-        program->names[i] =
-            (Made){.name = code->names[i], .value = value_absent(), .growing = code->growing[i]};
+        program->names[i] = (Made){.name = code->names[i],
+                                   .value = value_absent(),
+                                   .growing = code->growing[i],
+                                   .before = code->before[i]};
     for (int i = 0; i < program->part_count; i++) {
         const PartCode *part = &code->parts[i];
         program->names[part->target].scalar = part->scalar;
@@ -116,6 +119,7 @@ static Value make_program(Frame *frame, const ProgramCode *code) {
                                .iterations_max = ITERATIONS_DEFAULT,
                                .tolerance = tolerance_default,
                                .name_count = (int)code->name_count,
+                               .named = (int)code->named,
                                .part_count = (int)code->part_count};
     program->names = heap_allocate_rooted((code->name_count + 1) * sizeof *program->names);
     program->parts = heap_allocate_rooted((code->part_count + 1) * sizeof *program->parts);
@@ -156,7 +160,11 @@ static void lower_parts(Lowering *lowering, const ProgramNode *program, ProgramC
     for (size_t i = 0; i < program->name_count; i++)
         code->names[i] = lower_word(lowering, &program->names[i]);
     code->growing = lower_array(lowering, program->name_count + 1, sizeof *code->growing);
-    memcpy(code->growing, program->growing, program->name_count * sizeof *code->growing);
+    code->before = lower_array(lowering, program->name_count + 1, sizeof *code->before);
+    for (size_t i = 0; i < program->name_count; i++) {
+        code->growing[i] = program->growing[i];
+        code->before[i] = program->before[i];
+    }
     code->parts = lower_array(lowering, program->equation_count + 1, sizeof *code->parts);
     for (size_t i = 0; i < program->equation_count; i++)
         code->parts[i] = lower_part(lowering, &program->equations[i]);
@@ -180,6 +188,7 @@ const Code *lower_program(Lowering *lowering, const Node *node) {
     code->name = lower_word(lowering, &program->name);
     code->semiring = program->kind;
     code->name_count = program->name_count;
+    code->named = program->named;
     code->part_count = program->equation_count;
     code->setting_count = program->setting_count;
     lower_parts(lowering, program, code);

@@ -328,14 +328,15 @@ static Status evaluate_number(const EquationRun *run, const EquationNode *node, 
     if (value.kind == VALUE_NONE && run->plan->program)
         value = value_float(semiring_zero(run->plan->semiring)); // a scalar without a value yet
     bool number = value_is_number(value) || value.kind == VALUE_BOOL;
-    bool rank0 = value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) == 0;
-    if (value.kind == VALUE_TENSOR && !rank0) {
+    bool whole = run->plan->whole && node == run->plan->value;
+    bool fits = value.kind == VALUE_TENSOR && (whole || tensor_rank(value.as.tensor) == 0);
+    if (value.kind == VALUE_TENSOR && !fits) {
         char text[40];
         fail(STATUS_SHAPE, "%s is %s and has no indexes here",
              equation_text(node->span, text, sizeof text), value_text(value).text);
         return fail_help("each of its dimensions needs one, as in A[i, j]");
     }
-    if (!number && !rank0) return fail_kind("a term of an equation", "a number or a tensor", value);
+    if (!number && !fits) return fail_kind("a term of an equation", "a number or a tensor", value);
     *out = (Named){.value = value_retain(value)};
     return STATUS_OK;
 }

@@ -234,7 +234,7 @@ static void add_program_names(void *context, Node *node) {
         memcmp(program->name.text, search->name, search->length) != 0)
         return;
     search->found = true;
-    for (size_t i = 0; i < program->name_count; i++)
+    for (size_t i = 0; i < program->named; i++)
         add_item(search->items, program->names[i].text, ITEM_FIELD, program->name.text);
 }
 

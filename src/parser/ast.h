@@ -240,9 +240,10 @@ typedef struct ProgramNode {
     NodeList statements;
     Binding *binding; // filled by check, like all below
     Semiring kind;
-    Word *names;       // that its equations give values
+    Word *names;       // that its equations give values; from `named` on those of its own making
     uint32_t *growing; // of each name: dimensions of which equations give parts, by bits
-    size_t name_count;
+    int *before;       // of each name: the one that has its value before an update, or -1
+    size_t name_count, named;
     ProgramEquation *equations;
     size_t equation_count;
 } ProgramNode;
@@ -453,6 +454,7 @@ struct Node {
             bool result;  // filled by check: its value is the function's
             bool program; // filled by check: of a program block over this semiring
             Semiring semiring;
+            NodeList sizes; // filled by check: terms that only say how large an index is
         } assign;
         struct {
             Node *value;

@@ -152,7 +152,7 @@ Context parser_open_bracket(Parser *parser) {
     parser_next(parser);
     parser->context.newlines_free = !brace;
     parser->context.in_head = parser->context.in_subscript = false;
-    if (brace) parser->context.in_equation = false;
+    if (brace) parser->context.in_equation = parser->context.in_program = false;
     parser->context.open_count = parser->open.count;
     return outer;
 }

@@ -54,7 +54,8 @@ Node *parse_ask(Parser *parser, Node *value, SourcePos begin) {
 
 Node *parse_side(Parser *parser, const Node *target) {
     bool outer = parser->context.in_equation;
-    parser->context.in_equation = target->kind == NODE_INDEX;
+    parser->context.in_equation =
+        target->kind == NODE_INDEX || (target->kind == NODE_NAME && parser->context.in_program);
     Node *value = parse_expression(parser);
     parser->context.in_equation = outer;
     return value;

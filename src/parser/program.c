@@ -59,7 +59,7 @@ Node *parse_program_block(Parser *parser) {
         return parser_fail_expected(parser, "`{` to begin the program");
     if (!parser_enter(parser)) return NULL;
     Context outer = parser_open_bracket(parser);
-    parser->context.in_block = true;
+    parser->context.in_block = parser->context.in_program = true;
     if (!parse_items(parser, program)) return NULL;
     if (!parser_close_bracket(parser, &outer, "program")) return NULL;
     parser_leave(parser);

@@ -13,6 +13,7 @@ typedef struct Context {
     bool in_head;       // of if, while, for, match: `{` begins the body, not a struct literal
     bool in_subscript;  // directly inside x[...]: `::` is a slice's
     bool in_equation;   // right of `x[...] =` and `<-`: factors may stand side by side
+    bool in_program;    // among the equations of a program block, where `x =` is one too
     bool in_weight;     // before the `::` of a weighted fact or rule
     bool in_block;      // not at the top level of the file
     int nesting;
