@@ -2,6 +2,7 @@
 #include "device/cpu/fold.h"
 
 #include "device/cpu/simd/vector.h"
+#include "device/cpu/simd/vector_math.h"
 
 #define IS_FLOAT
 #define NAME fold_f32

@@ -2,6 +2,10 @@
 // includer defines real, wide (what sums are made in), WIDE (its member of Wide), NAME, LOWEST and
 // HIGHEST, NOT_A_NUMBER, IS_NAN, IS_FLOAT, and the functions of <math.h> for real.
 
+#if defined(IS_FLOAT) && !defined(DEVICE_CPU_SIMD_VECTOR_MATH_H)
+#error "vector_math.h comes first: without it the functions are computed one number at a time"
+#endif
+
 #define UNUSED __attribute__((unused))
 #define SIMD(clause) SIMD_(omp simd clause)
 #define SIMD_(text) _Pragma(#text)

@@ -2,6 +2,10 @@
 // and their table. The includer defines real, C, NAME (of the table) and the helpers that formulas
 // use, ONES (a vector of them), and IS_FLOAT when real is a float type.
 
+#if defined(IS_FLOAT) && !defined(DEVICE_CPU_SIMD_VECTOR_MATH_H)
+#error "vector_math.h comes first: without it the functions are computed one number at a time"
+#endif
+
 enum { BLOCK = MAP_BLOCK_BYTES / sizeof(real) };
 
 typedef struct Formula {

@@ -2,6 +2,7 @@
 #include "device/cpu/map.h"
 
 #include "device/cpu/simd/vector.h"
+#include "device/cpu/simd/vector_math.h"
 
 #define IS_FLOAT
 #define NAME map_f64
