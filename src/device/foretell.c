@@ -101,7 +101,8 @@ static Status allocate_foretold(Device *device, size_t bytes, void **handle) {
         now->tensor_at = origin_current.at;
     }
     if (bytes <= HELD_BYTES_MAX) {
-        memory->bytes = aligned_alloc(device->alignment, bytes);
+        size_t alignment = device->alignment;
+        memory->bytes = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
         if (memory->bytes) memset(memory->bytes, 0, bytes);
     }
     memory->known = memory->bytes != NULL;

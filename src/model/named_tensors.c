@@ -18,17 +18,15 @@ Tensor *named_tensors_find(const NamedTensors *tensors, const char *name) {
 }
 
 void named_tensors_remove(NamedTensors *tensors, const char *name) {
-    size_t kept = 0;
+    NamedTensor *items = tensors->items;
     for (size_t i = 0; i < tensors->count; i++) {
-        NamedTensor one = tensors->items[i];
-        if (strcmp(one.name, name) != 0) {
-            tensors->items[kept++] = one;
-            continue;
-        }
+        if (strcmp(items[i].name, name) != 0) continue;
+        NamedTensor one = items[i];
+        memmove(items + i, items + i + 1, (--tensors->count - i) * sizeof *items);
         tensor_release(one.tensor);
         free(one.name);
+        return;
     }
-    tensors->count = kept;
 }
 
 bool named_text_fits(const char *bytes, size_t length) {

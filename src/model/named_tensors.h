@@ -25,6 +25,7 @@ typedef struct NamedTensors {
 void named_tensors_add(NamedTensors *tensors, const char *name, Tensor *tensor);
 // Borrowed; NULL when there is none of that name.
 Tensor *named_tensors_find(const NamedTensors *tensors, const char *name);
+// The first of that name, which may be its own.
 void named_tensors_remove(NamedTensors *tensors, const char *name);
 // Whether bytes can be a text or key of a file: UTF-8 without zeros.
 bool named_text_fits(const char *bytes, size_t length);

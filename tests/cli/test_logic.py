@@ -1264,6 +1264,8 @@ relation Best(x: entity, n: min int)
                                   (("--memory-limit", "2MB"), "take more than 2.09715 MB, the memory limit"),
                                   (("--host-limit", "20MB"), "out of memory: the system refused")):
                 with self.subTest(program=program, options=options):
+                    if "--host-limit" in options:
+                        tl.need_no_sanitizer("needs the whole address space")
                     result = tl.run_code(program + "len(N)\n", options=("--memory-check=strict", *options))
                     self.assertIn(word, result.err)
                     self.assertIn(f" --> program.tl:{line}:1\n", result.err[result.err.index("error["):])

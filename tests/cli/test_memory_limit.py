@@ -15,7 +15,7 @@ from pathlib import Path
 
 from memory_programs import Generator
 from test_foretell import measured
-from tl import ROOT, TL, fixture, run, run_code
+from tl import ROOT, TL, fixture, need_no_sanitizer, run, run_code
 
 # Other devices move to the host's memory.
 ON_DISK = "--device cpu --memory-limit 4MB"
@@ -105,6 +105,7 @@ class NextToTheRun(unittest.TestCase):
     """Programs that run for a second are foretold by a process of idle priority."""
 
     def setUp(self):
+        need_no_sanitizer("needs the whole address space")
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
         os.mkdir(Path(self.folder.name, "tmp"))

@@ -13,7 +13,7 @@ import unittest
 from pathlib import Path
 
 from test_random_calls import LEFT_OUT, VALUES, signatures
-from tl import run
+from tl import run, sanitized
 
 SEED = int(os.environ.get("TL_TEST_SEED", "1"))
 STATEMENTS = int(os.environ.get("TL_TEST_STATEMENTS", "2400"))
@@ -21,6 +21,10 @@ EACH = 400  # of a program
 SLOTS = 24
 SECONDS = 60  # a program that takes longer hangs
 ENVIRONMENT = {"TL_MEMORY_CHECK": "strict", "TL_DEVICE_MEMORY_MB": "512"}
+LIMITS = ["--host-limit", "1GB"]
+if sanitized():  # it needs the whole address space; what is refused then is one allocation
+    ENVIRONMENT["ASAN_OPTIONS"] = "allocator_may_return_null=1:max_allocation_size_mb=1024"
+    LIMITS = []
 # They write files of the program's folder or wait for what other statements do not know.
 LEFT_OUT = LEFT_OUT | {"chat", "generate", "plot_save", "args", "time", "timing"}
 NUMBERS = ["0", "1", "2", "3", "7", "-1", "-2", "0.5", "-1.5", "1e300", "1e-300", "64", "255", "256", "65536", "2147483648",
@@ -218,7 +222,7 @@ def try_out(program):
         Path(folder, "bare.tl").write_text(re.sub(r"^try \{ (.*) \} catch e \{ .* \}$", r"\1", program, flags=re.M))
         runs(folder, "check", "bare.tl")
         program = without_refused(folder, program)
-        for words in (["fmt", "p.tl"], ["fmt", "--check", "p.tl"], ["run", "--host-limit", "1GB", "--seed", "1", "p.tl"]):
+        for words in (["fmt", "p.tl"], ["fmt", "--check", "p.tl"], ["run", *LIMITS, "--seed", "1", "p.tl"]):
             result = runs(folder, *words)
             if result.status == 1:
                 raise Trouble(f"{words} refuses the program:\n{result.err[-3000:]}")

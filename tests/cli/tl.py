@@ -77,7 +77,12 @@ def need_sandbox(folder="/tmp"):
         raise unittest.SkipTest("the kernel has no Landlock")
 
 
+def sanitized():
+    """Whether the build has AddressSanitizer."""
+    return b"__asan_init" in Path(TL).read_bytes()
+
+
 def need_no_sanitizer(what):
     """Skips in a build with AddressSanitizer, which does what it says."""
-    if b"__asan_init" in Path(TL).read_bytes():
+    if sanitized():
         raise unittest.SkipTest(f"the sanitizer {what}")

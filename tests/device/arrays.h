@@ -58,10 +58,11 @@ static int64_t array_count(const TensorView *view) {
 static char *array_at(const Array *array, int64_t index) {
     const TensorView *view = &array->view;
     int64_t offset = 0;
-    for (int d = view->rank - 1; d >= 0; d--) {
+    for (int d = view->rank - 1; d > 0; d--) {
         offset += index % view->dims[d] * view->strides[d];
         index /= view->dims[d];
     }
+    if (view->rank > 0) offset += index * view->strides[0];
     return (char *)array->buffer.handle + view->offset + offset * (int64_t)dtype_size(view->dtype);
 }
 
@@ -89,6 +90,14 @@ __attribute__((unused)) static double array_get(const Array *array, int64_t inde
     case DTYPE_INT64: return (double)v.i64;
     default: return v.u8;
     }
+}
+
+// All numbers, in row-major order: for references that read each many times. The caller frees them.
+__attribute__((unused)) static double *array_numbers(const Array *array) {
+    int64_t count = array_count(&array->view);
+    double *numbers = malloc((size_t)count * sizeof *numbers + 1);
+    for (int64_t i = 0; i < count; i++) numbers[i] = array_get(array, i);
+    return numbers;
 }
 
 // Stores the value rounded to the dtype.

@@ -16,23 +16,33 @@ static double rounding(DType dtype) {
                                      : 1e-5;
 }
 
-// Row-major number of [b, i, h, x] in an array of rank 4.
-static int64_t at(const Array *array, int64_t b, int64_t i, int64_t h, int64_t x) {
-    const int64_t *dims = array->view.dims;
-    return ((b * dims[1] + i) * dims[2] + h) * dims[3] + x;
+// The numbers of an array of rank 4.
+typedef struct Numbers {
+    const int64_t *dims;
+    double *items;
+} Numbers;
+
+static Numbers numbers_of(const Array *array) {
+    return (Numbers){array->view.dims, array_numbers(array)};
+}
+
+// Those of [b, i, h], one behind the other.
+static const double *at(const Numbers *of, int64_t b, int64_t i, int64_t h) {
+    return of->items + ((b * of->dims[1] + i) * of->dims[2] + h) * of->dims[3];
 }
 
 // One row of the result: softmax over the keys that it may see, weighted values.
-static void naive_row(const Case *c, const Array *q, const Array *k, const Array *v,
-                      const Array *mask, const int64_t index[3], double *out) {
+static void naive_row(const Case *c, const Numbers *q, const Numbers *k, const Numbers *v,
+                      const Numbers *mask, const int64_t index[3], double *out) {
     double *scores = calloc((size_t)c->keys + 1, sizeof *scores), total = 0, highest = -INFINITY;
     int64_t b = index[0], i = index[1], h = index[2], kh = h / c->group;
+    const double *query = at(q, b, i, h);
     for (int64_t j = 0; j < c->keys; j++) {
-        for (int64_t x = 0; x < c->width; x++)
-            scores[j] += array_get(q, at(q, b, i, h, x)) * array_get(k, at(k, b, j, kh, x));
+        const double *key = at(k, b, j, kh);
+        for (int64_t x = 0; x < c->width; x++) scores[j] += query[x] * key[x];
         scores[j] *= 0.25;
         bool hidden = c->causal && j > i + c->keys - c->queries;
-        if (mask && array_get(mask, at(mask, b, h, i, j)) == 0) hidden = true;
+        if (mask->items && at(mask, b, h, i)[j] == 0) hidden = true;
         if (hidden) scores[j] = -INFINITY;
         if (scores[j] > highest) highest = scores[j];
     }
@@ -40,8 +50,8 @@ static void naive_row(const Case *c, const Array *q, const Array *k, const Array
     for (int64_t j = 0; j < c->keys && highest > -INFINITY; j++) {
         double weight = exp(scores[j] - highest);
         total += weight;
-        for (int64_t x = 0; x < c->value_width; x++)
-            out[x] += weight * array_get(v, at(v, b, j, kh, x));
+        const double *value = at(v, b, j, kh);
+        for (int64_t x = 0; x < c->value_width; x++) out[x] += weight * value[x];
     }
     for (int64_t x = 0; x < c->value_width && total > 0; x++) out[x] /= total;
     free(scores);
@@ -50,17 +60,20 @@ static void naive_row(const Case *c, const Array *q, const Array *k, const Array
 static void compare(const Case *c, const Array *q, const Array *k, const Array *v,
                     const Array *mask, const Array *out) {
     double *want = malloc((size_t)(c->value_width + 1) * sizeof *want);
+    Numbers all[] = {numbers_of(q), numbers_of(k), numbers_of(v), numbers_of(out), {0}};
+    if (mask) all[4] = numbers_of(mask);
     int64_t heads = c->group * c->key_heads, rows = c->batch * c->queries * heads;
     for (int64_t row = 0; row<rows; row += rows> 4000 ? 13 : 1) {
         int64_t index[3] = {row / heads / c->queries, row / heads % c->queries, row % heads};
-        naive_row(c, q, k, v, mask, index, want);
+        naive_row(c, &all[0], &all[1], &all[2], &all[4], index, want);
         for (int64_t x = 0; x < c->value_width; x++) {
-            double got = array_get(out, at(out, index[0], index[1], index[2], x));
+            double got = at(&all[3], index[0], index[1], index[2])[x];
             if (!(fabs(got - want[x]) <= rounding(c->dtype)))
                 fail_msg("%s sq %ld sk %ld: row %ld, %ld is %.9g, not %.9g", dtype_name(c->dtype),
                          (long)c->queries, (long)c->keys, (long)row, (long)x, got, want[x]);
         }
     }
+    for (int i = 0; i < 5; i++) free(all[i].items);
     free(want);
 }
 

@@ -92,14 +92,14 @@ static bool is_refused(DType dtype, Status status) {
 // What units of at most 1/16256 of the largest in a group of 32 activations leave uncertain in a
 // product of k terms, where the CPU multiplies interleaved weights: six standard deviations of
 // independent roundings.
-static double rounding_of_activations(DType dtype, const Array *a, int64_t first,
-                                      const float *weights, int64_t k) {
+static double rounding_of_activations(DType dtype, const double *activations, const float *weights,
+                                      int64_t k) {
     if (!repacked_form(dtype) || !on_cpu()) return 0;
     double variance = 0;
     for (int64_t group = 0; group < k; group += GROUP_WEIGHTS) {
         double largest = 0, squares = 0;
         for (int64_t t = group; t < group + GROUP_WEIGHTS; t++) {
-            double size = fabs(array_get(a, first + t));
+            double size = fabs(activations[t]);
             largest = size > largest ? size : largest;
             squares += (double)weights[t] * (double)weights[t];
         }
@@ -133,21 +133,24 @@ static void check_product(const Type *type, DType dtype, Layout layout, int64_t 
     if (!refused) assert_int_equal(status, STATUS_OK);
     double rounding = dtype == DTYPE_FLOAT16 ? 0x1p-11 : dtype == DTYPE_BFLOAT16 ? 0x1p-8 : 0x1p-24;
     int64_t step = m * n * k > 1 << 22 ? 41 : 1, results = refused ? 0 : batch * m * n;
+    double *numbers = array_numbers(&a);
     for (int64_t index = 0; index < results; index += step) {
         const float *row = weights + (index / n / m * n + index % n) * k;
+        const double *activations = numbers + index / n * k;
         double want = 0, size = 0;
         for (int64_t t = 0; t < k; t++) {
-            double term = array_get(&a, index / n * k + t) * (double)row[t];
+            double term = activations[t] * (double)row[t];
             want += term;
             size += fabs(term);
         }
         if (!(fabs(array_get(&out, index) - want) <=
               rounding * fabs(want) + 4 * 0x1p-24 * sqrt((double)k) * size + 0x1p-25 +
-                  rounding_of_activations(type->dtype, &a, index / n * k, row, k)))
+                  rounding_of_activations(type->dtype, activations, row, k)))
             fail_msg("%s by %s, m %ld n %ld k %ld: element %ld is %.9g, not %.9g",
                      dtype_name(dtype), dtype_name(type->dtype), (long)m, (long)n, (long)k,
                      (long)index, array_get(&out, index), want);
     }
+    free(numbers);
     array_free(&a);
     array_free(&out);
     free(weights);
@@ -218,15 +221,17 @@ static void check_size(const Type *type, const Sizes *sizes, int64_t m) {
     Status status = run_kernel(KERNEL_MATMUL, &call);
     bool refused = is_refused(type->dtype, status);
     if (!refused) assert_int_equal(status, STATUS_OK);
+    double *numbers = array_numbers(&a);
     for (int64_t index = 0; !refused && index < m * N; index++) {
+        const double *activations = numbers + index / N * K;
         double want = 0, size = 0, found = array_get(&out, index);
         for (int64_t t = 0; t < K; t++) {
-            double term = array_get(&a, index / N * K + t) * (double)weights[index % N * K + t];
+            double term = activations[t] * (double)weights[index % N * K + t];
             want += term;
             size += fabs(term);
         }
         double rounded =
-            rounding_of_activations(type->dtype, &a, index / N * K, weights + index % N * K, K);
+            rounding_of_activations(type->dtype, activations, weights + index % N * K, K);
         bool same = isfinite(want)
                         ? fabs(found - want) <= 4 * 0x1p-24 * sqrt(K) * size + rounded + 0x1p-125
                     : isnan(want) ? isnan(found)
@@ -235,6 +240,7 @@ static void check_size(const Type *type, const Sizes *sizes, int64_t m) {
             fail_msg("a row by %s, %s, of %ld: element %ld is %.9g, not %.9g",
                      dtype_name(type->dtype), sizes->name, (long)m, (long)index, found, want);
     }
+    free(numbers);
     array_free(&a);
     array_free(&out);
     free(weights);

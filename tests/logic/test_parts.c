@@ -40,7 +40,8 @@ static void *work(void *argument) {
         int64_t part = atomic_fetch_add(&job->next, 1);
         if (part >= job->count || is_stopped()) return NULL;
         job->body(job->context, part, part + 1);
-        if (atomic_load(&parts_left) > 0) atomic_fetch_sub(&parts_left, 1);
+        int left = atomic_load(&parts_left);
+        while (left > 0 && !atomic_compare_exchange_weak(&parts_left, &left, left - 1)) continue;
     }
 }
 
