@@ -100,7 +100,8 @@ typedef enum Wanted {
     WANTED_STRUCT,
     WANTED_TYPE,
     WANTED_RELATION,
-    WANTED_ENTITY_TYPE
+    WANTED_ENTITY_TYPE,
+    WANTED_PLACE // an entity, in the brackets of a relation
 } Wanted;
 void report_unknown(Checker *checker, const Word *word, Wanted wanted);
 

@@ -96,22 +96,29 @@ static void check_try(Checker *checker, Node *node) {
     scope_pop(checker);
 }
 
+static bool is_unknown(Checker *checker, const Node *place) {
+    return place && place->kind == NODE_NAME && !name_candidates(checker, &place->as.name.word);
+}
+
 // Indexes of an equation are marked by now: what is left without a meaning may be a constant.
 static bool is_place(Checker *checker, const Node *object, const Node *place, size_t dimension) {
     if (logic_is_place(checker, object, place, dimension)) return true;
-    return place && place->kind == NODE_NAME && !name_candidates(checker, &place->as.name.word) &&
-           (logic_is_constant(checker, &place->as.name.word) ||
-            logic_takes_any_name(checker, object));
+    return is_unknown(checker, place) && (logic_is_constant(checker, &place->as.name.word) ||
+                                          logic_takes_any_name(checker, object));
 }
 
 static void check_index(Checker *checker, Node *node) {
     ASSERT(node->kind == NODE_INDEX);
     check_expression(checker, node->as.index.object);
+    bool relation = logic_names_relation(checker, node->as.index.object);
     for (size_t i = 0; i < node->as.index.count; i++) {
         const Subscript *subscript = &node->as.index.subscripts[i];
         if (is_place(checker, node->as.index.object, subscript->index, i))
             node_make_string(subscript->index);
-        check_expression(checker, subscript->index);
+        if (relation && is_unknown(checker, subscript->index))
+            report_unknown(checker, &subscript->index->as.name.word, WANTED_PLACE);
+        else
+            check_expression(checker, subscript->index);
         check_expression(checker, subscript->start);
         check_expression(checker, subscript->stop);
         check_expression(checker, subscript->step);
@@ -141,8 +148,11 @@ static void take_members(Checker *checker, const Node *node) {
         items = left->as.list.items;
         count = left->as.list.count;
     }
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         if (logic_is_place(checker, node->as.binary.right, items[i], i)) node_make_string(items[i]);
+        if (is_unknown(checker, items[i]))
+            report_unknown(checker, &items[i]->as.name.word, WANTED_PLACE);
+    }
 }
 
 // Operators chain to the left, as deep as the text is long: walked down in a loop.

@@ -62,8 +62,30 @@ static bool is_relation(const Binding *binding) {
     return binding->kind == BINDING_RELATION;
 }
 
+static size_t known_texts(const ConstantTable *table, const char **names) {
+    size_t count = 0;
+    for (size_t i = 1; i < table->entries.count; i++) {
+        const ConstantEntry *entry = &table->entries.items[i];
+        if (entry->kind == CONSTANT_TEXT && entry->known) names[count++] = entry->as.text;
+    }
+    return count;
+}
+
+// Of those that entity types declare and facts mention.
+static const char *nearest_entity(const Checker *checker, const char *name) {
+    const ModuleTable *table = checker->table;
+    size_t room = table->members.entries.count + table->constants.entries.count;
+    const char **names = memory_allocate((room + 1) * sizeof *names);
+    size_t count = known_texts(&table->members, names);
+    count += known_texts(&table->constants, names + count);
+    const char *near = catalog_nearest(name, names, count);
+    free(names);
+    return near;
+}
+
 // The nearest name of a kind that could stand there.
 static const char *nearest_name(Checker *checker, const char *name, Wanted wanted) {
+    if (wanted == WANTED_PLACE) return nearest_entity(checker, name);
     static bool (*const kinds[])(const Binding *) = {[WANTED_VARIABLE] = binding_is_variable,
                                                      [WANTED_STRUCT] = is_struct,
                                                      [WANTED_TYPE] = is_struct,
@@ -90,8 +112,8 @@ static bool find_in_imports(Checker *checker, const Word *word, Text *out) {
 }
 
 void report_unknown(Checker *checker, const Word *word, Wanted wanted) {
-    static const char *const words[] = {"name", "function", "variable",   "struct",
-                                        "type", "relation", "entity type"};
+    static const char *const words[] = {"name", "function", "variable",    "struct",
+                                        "type", "relation", "entity type", "name"};
     if (!symbol_mark_reported(checker, word)) return;
     const Entry *entry = symbol_top(checker, word);
     if (entry && wanted == WANTED_STRUCT) { // one that comes later, of another kind
@@ -116,6 +138,9 @@ void report_unknown(Checker *checker, const Word *word, Wanted wanted) {
     if (near) text_format(&help, "did you mean `%s`?", near);
     if (help.length == 0 && wanted == WANTED_RELATION)
         text_format(&help, "a relation is declared, as in relation %s(x: entity)", word->text);
+    if (help.length == 0 && wanted == WANTED_PLACE)
+        text_format(&help, "a name that no fact of the text has is written in quotes: \"%s\"",
+                    word->text);
     ReportExtra extra = {.help = help.length ? text_get(&help) : NULL};
     report(checker, STATUS_NAME, word->span, &extra, "unknown %s `%s`", words[wanted], word->text);
     text_free(&help);
