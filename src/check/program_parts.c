@@ -256,6 +256,7 @@ static Word word_made(const Parts *parts, const Word *like, const char *more) {
     Word word = *like;
     text_format(&text, "%s %s", like->text, more);
     word.text = arena_copy_string(parts->checker->arena, text_get(&text), text.length);
+    word.length = (uint32_t)text.length;
     text_free(&text);
     return word;
 }
@@ -328,8 +329,8 @@ typedef struct Reading {
     const Parts *parts;
     const Node *target; // of the update
     int name;
-    bool same;        // a term has the target's own indexes
-    const char *text; // that takes the place of the name in terms of the same step, or NULL
+    bool same;          // a term has the target's own indexes
+    const Word *before; // that takes the place of the name in terms of the same step, or NULL
 } Reading;
 
 // Whether a dimension along which the tensor goes on has an index of its own in the term.
@@ -358,11 +359,16 @@ static bool is_update(const Parts *parts, size_t equation) {
     return reading.same;
 }
 
+static void take_word(Word *word, const Word *other) {
+    word->text = other->text;
+    word->length = other->length;
+}
+
 static void rename_term(void *context, Node *term) {
     const Reading *reading = context;
     if (term->kind == NODE_INDEX && name_of(reading->parts, term) == reading->name &&
         is_at_step(reading->parts, term, reading->name))
-        word_of(term)->text = reading->text;
+        take_word(word_of(term), reading->before);
 }
 
 static void make_update(const Parts *parts, size_t update) {
@@ -374,13 +380,14 @@ static void make_update(const Parts *parts, size_t update) {
     program->growing[before] = program->growing[name];
     program->before[before] = -1;
     program->before[name] = before;
-    Reading reading = {parts, NULL, name, false, program->names[before].text};
+    Reading reading = {parts, NULL, name, false, &program->names[before]};
     for (size_t i = 0; i < parts->count; i++) {
         Node *equation = parts->equations[i];
         int target = target_of(parts, i);
         if (i == update || needed[target])
             each_term(equation->as.assign.value, rename_term, &reading);
-        if (i != update && target == name) word_of(equation->as.assign.target)->text = reading.text;
+        if (i != update && target == name)
+            take_word(word_of(equation->as.assign.target), reading.before);
     }
 }
 

@@ -113,6 +113,13 @@ class Features(Server):
         self.assertIn("max[j](W[i, j])", self.hover(2, 14))
         self.assertIn("sum[j](W[i, j] x[j])", self.hover(4, 13))
 
+    def test_updates_of_programs(self):
+        text = ("let w = ones([3])\nprogram P {\n    S[0] = 1.0\n    S[b] = 2.0 * S[b] + w[b]\n    S[b+1] = S[b] + w[b]\n}\n")
+        self.client.open(text)
+        self.assertEqual(self.hover(3, 17), "```tl\nS before its update\n```")
+        self.assertEqual(self.hover(4, 13), "```tl\nS\n```")
+        self.assertEqual(self.completed(text + "P."), ["S"])
+
     def test_completion_in_logic_programs(self):
         text = ("entity Person = {alice, albert}\nrelation Parent(x: Person, y: entity)\nParent(alice, algernon)\n"
                 "let w = randn([2, 2])\nprogram Prog { Alpha[i] = w[i, j] }\n")
