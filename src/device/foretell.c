@@ -16,9 +16,10 @@
 
 enum {
     HELD_BYTES_MAX = 64 << 10, // what is larger is neither held nor known
-    // Readings at one place until the other guess is made: a condition that holds may keep a loop
-    // going for ever, one that does not hold only one without another end.
-    HOLDING_READS_MAX = 10,
+    // The other guess is made at every so many readings of a place that holds, which may keep a
+    // loop going for ever, and after so many of one that does not, which keeps only one without
+    // another end.
+    HOLDING_READS_MAX = 11,
     FAILING_READS_MAX = 10000,
     VIEWS_MAX = KERNEL_INPUTS_MAX + KERNEL_OUTPUTS_MAX,
 };
@@ -38,7 +39,6 @@ struct Foretelling {
     bool planning;    // what is read now is read by a planner
     bool ignores_reads;
     int attempts; // how many handlers wait for an error
-    bool guessed; // a number that the program may look at
     bool bounded; // a size is no more than a bound
     uint64_t reads, work;
     SureForecast sure; // as long as nothing unknown was read
@@ -218,6 +218,19 @@ bool foretell_path_next(ForetellPath *path) {
     return true;
 }
 
+// Whether what decides something is guessed to hold; a choice is one of two.
+static bool guess_at(Foretelling *now, SourcePos at, bool choice) {
+    LooseRead *read = loose_at(now, at);
+    now->reads++;
+    read->open |= !choice;
+    bool holds = holds_at(now->plan, read->at);
+    bool turned = holds ? read->count % HOLDING_READS_MAX == HOLDING_READS_MAX - 1
+                        : read->count >= FAILING_READS_MAX;
+    read->count++;
+    if (choice) turned ^= turns_off(now->plan->path);
+    return turned != holds;
+}
+
 static void guess_numbers(const Buffer *buffer, bool holds, void *target, size_t bytes) {
     DType dtype = buffer->label.rank >= 0 ? buffer->label.dtype : DTYPE_UINT8;
     static const Scalar one = {.dtype = DTYPE_INT64, .as.i = 1};
@@ -241,16 +254,22 @@ static Status download_foretold(Device *device, Buffer *buffer, size_t offset, v
         now->reads++;
         memset(target, 0, bytes);
     } else {
-        LooseRead *read = loose_at(now, origin_current.at);
         bool choice = bytes == 1 && buffer->label.rank >= 0 && buffer->label.dtype == DTYPE_BOOL;
-        now->reads++;
-        read->open |= !choice;
-        bool holds = holds_at(now->plan, read->at);
-        bool turned = read->count++ >= (holds ? HOLDING_READS_MAX : FAILING_READS_MAX);
-        if (choice) turned ^= turns_off(now->plan->path);
-        guess_numbers(buffer, turned != holds, target, bytes);
+        guess_numbers(buffer, guess_at(now, origin_current.at, choice), target, bytes);
     }
     return STATUS_OK;
+}
+
+bool foretell_choose(SourcePos at) {
+    Foretelling *now = current();
+    now->reads++;
+    return !now->ignores_reads && guess_at(now, at, true);
+}
+
+int64_t foretell_look(SourcePos at) {
+    Foretelling *now = current();
+    now->reads++;
+    return !now->ignores_reads && !guess_at(now, at, false);
 }
 
 bool foretell_ignore_reads(bool ignore) {
@@ -285,24 +304,18 @@ void foretell_text_shown(void) {
 
 void foretell_unknown(void) {
     Foretelling *now = current();
-    if (now) note_open(now, origin_current.at);
+    if (now && now->ignores_reads) now->reads++;
+    if (now && !now->ignores_reads) note_open(now, origin_current.at);
 }
 
-double foretell_guess(void) {
-    Foretelling *now = current();
-    now->guessed = true;
-    return now->plan->guess == FORETELL_GUESS_TRUE ? 0 : 1;
-}
-
-void foretell_measured(SourcePos at) {
-    Foretelling *now = current();
-    if (now && now->guessed) note_open(now, at);
+void foretell_at_most(SourcePos at) {
+    loose_at(current(), at);
+    current()->reads++;
 }
 
 bool foretell_most(const Buffer *source, int64_t most, int64_t *count) {
     if (foretell_knows(source)) return false;
-    loose_at(current(), origin_current.at);
-    current()->reads++;
+    foretell_at_most(origin_current.at);
     *count = most;
     return true;
 }
@@ -347,8 +360,10 @@ static bool is_random(const KernelCall *call) {
 
 static bool is_computed(const Foretelling *now, const KernelCall *call) {
     if (now->work > work_max || is_random(call)) return false;
-    for (int i = 0; i < call->n_inputs; i++)
-        if (call->inputs[i].view && !memory_of(call->inputs[i].view)->known) return false;
+    for (int i = 0; i < call->n_inputs; i++) {
+        const KernelOperand *input = &call->inputs[i];
+        if (input->view ? !memory_of(input->view)->known : input->scalar.unknown) return false;
+    }
     for (int i = 0; i < call->n_outputs; i++)
         if (!memory_of(call->outputs[i])->bytes) return false;
     return true;

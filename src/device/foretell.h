@@ -80,10 +80,12 @@ void foretell_text_shown(void);
 // What only a run gets, such as its input, is asked for: nothing is bounded from here on.
 void foretell_unknown(void);
 enum { FORETELL_FILLER = 0xA5 }; // the bytes of unknown numbers in files that are put aside
-// What stands for a number that only a run finds, and is read without a trace at first. Once there
-// is one, the program's looking at such numbers is noted.
-double foretell_guess(void);
-void foretell_measured(SourcePos at);
+// A number of the host that only a run knows, and which went about as VALUE_MEASURED, decides
+// something: a condition, or anything else. What is guessed for it; `at` is the place that is told.
+bool foretell_choose(SourcePos at);
+int64_t foretell_look(SourcePos at);
+// What is made here takes at least what a run takes.
+void foretell_at_most(SourcePos at);
 // A number of the host that unknown numbers decide: becomes the most that it can be.
 // Whether it did; what gets its size from it is told so.
 bool foretell_most(const Buffer *source, int64_t most, int64_t *count);

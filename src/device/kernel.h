@@ -21,7 +21,8 @@ struct TensorView {
 
 // A number given in place of a view: an immediate operand of a map, a fill value.
 typedef struct Scalar {
-    DType dtype; // INT64, FLOAT64 or BOOL
+    DType dtype;  // INT64, FLOAT64 or BOOL
+    bool unknown; // only a run has it (foretell.h)
     union {
         int64_t i; // INT64 and BOOL
         double f;  // FLOAT64

@@ -27,6 +27,7 @@ Status value_to_index(Value index, int64_t count, const char *of, int64_t *out) 
 Status value_to_key(Value value, Value *out) {
     *out = value;
     TRY(value_read_number(out));
+    *out = value_look(*out);
     if (out->kind == VALUE_STRING || out->kind == VALUE_INT || out->kind == VALUE_BOOL)
         return STATUS_OK;
     if (out->kind == VALUE_FLOAT) {
@@ -73,6 +74,7 @@ Status value_length(Value value, int64_t *out) {
 static Status range_contains(const Range *range, Value item, bool *out) {
     *out = false;
     TRY(value_read_number(&item));
+    item = value_look(item);
     ASSERT(range->step != 0);
     if (item.kind == VALUE_FLOAT && item.as.number == trunc(item.as.number) &&
         fabs(item.as.number) < 0x1p62)
@@ -219,7 +221,6 @@ Value value_get_property(Value object, const char *name, size_t length) {
     case VALUE_DICT: return value_retain(dict_get(object.as.dict, value_string(name, length)));
     case VALUE_STRUCT: {
         int index = struct_find_field(object.as.instance->type, name, length);
-        if (object.as.instance->type->is_measured) foretell_measured(origin_current.at);
         return index < 0 ? value_absent() : value_retain(object.as.instance->fields[index]);
     }
     default: return value_absent();

@@ -209,7 +209,9 @@ static Status check_tensor(Frame *frame, const Annotation *annotation, Value *va
 
 static Status check_float(const Annotation *annotation, Value *value, const char *what) {
     if (value->kind == VALUE_INT) *value = value_float((double)value->as.integer);
-    if (value->kind == VALUE_FLOAT) return STATUS_OK;
+    if (value->kind == VALUE_MEASURED && value_is_number(*value))
+        *value = value_measured(VALUE_FLOAT, value->as.measured.at);
+    if (value_kind_in_run(*value) == VALUE_FLOAT) return STATUS_OK;
     if (value->kind != VALUE_TENSOR || tensor_rank(value->as.tensor) != 0)
         return fail_type(annotation, *value, what);
     if (dtype_kind(tensor_dtype(value->as.tensor)) == DTYPE_KIND_FLOAT) return STATUS_OK;
@@ -302,7 +304,8 @@ bool annotation_is_met(const Annotation *annotation, Value value) {
         [TYPE_WORD_LIST] = VALUE_LIST, [TYPE_WORD_DICT] = VALUE_DICT,
     };
     if (value.kind == VALUE_NONE) return annotation->optional;
-    if (annotation->kind == ANNOTATION_WORD) return value.kind == kinds[annotation->word];
+    if (annotation->kind == ANNOTATION_WORD)
+        return value_kind_in_run(value) == kinds[annotation->word];
     return annotation->kind == ANNOTATION_STRUCT && value.kind == VALUE_STRUCT &&
            value.as.instance->type == &annotation->structure->type;
 }
@@ -345,9 +348,9 @@ static bool plain_fit(const Annotation *annotation, Value value) {
         return value.kind == VALUE_STRING && entity_fits(annotation->entities, value.as.string);
     if (annotation->kind == ANNOTATION_TUPLE) return value.kind == VALUE_TUPLE;
     switch (annotation->word) {
-    case TYPE_WORD_INT: return value.kind == VALUE_INT;
-    case TYPE_WORD_FLOAT: return value.kind == VALUE_FLOAT;
-    case TYPE_WORD_BOOL: return value.kind == VALUE_BOOL;
+    case TYPE_WORD_INT: return value_kind_in_run(value) == VALUE_INT;
+    case TYPE_WORD_FLOAT: return value_kind_in_run(value) == VALUE_FLOAT;
+    case TYPE_WORD_BOOL: return value_kind_in_run(value) == VALUE_BOOL;
     default: return word_accepts(annotation->word, value);
     }
 }

@@ -143,7 +143,7 @@ static Status assign_through(Value *place, const Walk *walk, Value value);
 static Status stored_input(Value value, OpInput *out, Tensor **converted) {
     Scalar scalar;
     *converted = NULL;
-    if (value.kind == VALUE_INT || value.kind == VALUE_FLOAT || value.kind == VALUE_BOOL) {
+    if (value_is_plain_number(value)) {
         TRY(value_to_scalar(value, "the value", &scalar));
         *out = op_scalar(scalar);
     } else {

@@ -25,6 +25,7 @@ static Status op_input_from_value(Value value, const char *what, OpInput *out, T
         *out = op_scalar((Scalar){.dtype = DTYPE_BOOL, .as.i = value.as.boolean});
         return STATUS_OK;
     case VALUE_ABSENT: *out = op_absent(); return STATUS_OK;
+    case VALUE_MEASURED: out->tensor = NULL; return value_to_scalar(value, what, &out->scalar);
     default:
         TRY(value_to_tensor(value, what, temporary));
         *out = op_tensor(*temporary);
@@ -150,7 +151,7 @@ static Status set_attribute(Preparation *p, AttributeId id, Value value) {
     case ATTRIBUTE_KIND_INT: return value_to_int(value, p->what, field);
     case ATTRIBUTE_KIND_NUMBER: return value_to_double(value, p->what, field);
     case ATTRIBUTE_KIND_BOOL: return value_to_bool(value, p->what, field);
-    case ATTRIBUTE_KIND_SCALAR: return value_to_scalar(value, p->what, field);
+    case ATTRIBUTE_KIND_SCALAR: return value_to_scalar(value_look(value), p->what, field);
     case ATTRIBUTE_KIND_STRING: return set_string(p, value, field);
     case ATTRIBUTE_KIND_SHAPE: return value_to_shape(value, p->what, field);
     case ATTRIBUTE_KIND_INTS: return set_ints(p, value, field);

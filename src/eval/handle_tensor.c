@@ -12,8 +12,7 @@ typedef struct Selection {
 } Selection;
 
 static bool is_integer(Value value) {
-    return value.kind == VALUE_INT || value.kind == VALUE_FLOAT ||
-           (value.kind == VALUE_TENSOR && value.as.tensor->view.rank == 0);
+    return value_is_number(value);
 }
 
 // Whether each subscript stands for the dimension at its place.

@@ -53,7 +53,7 @@ static List *nested_list(Value item) {
 // What a tensor literal amounts to while its elements are gone through.
 typedef struct Numbers {
     Shape shape;
-    bool has_float, has_int, ragged;
+    bool has_float, has_int, has_unknown, ragged;
     int64_t expected, found; // the two lengths of a ragged literal
     double *floats;
     int64_t *integers;
@@ -79,15 +79,16 @@ static bool numbers_measure(const List *list, int depth, Numbers *numbers) {
             if (!numbers_measure(inner, depth + 1, numbers)) return false;
             continue;
         }
-        if (!value_is_number(item) && item.kind != VALUE_BOOL) return false;
+        uint64_t kind = value_kind_in_run(item);
+        if (!value_is_number(item) && kind != VALUE_BOOL) return false;
         if (numbers->shape.rank > depth + 1 && !numbers->ragged) {
             numbers->ragged = true;
             numbers->expected = numbers->shape.dims[depth + 1];
             numbers->found = 0;
         }
         bool integral = item.kind == VALUE_TENSOR && !dtype_is_float(tensor_dtype(item.as.tensor));
-        numbers->has_float |= item.kind == VALUE_FLOAT || (item.kind == VALUE_TENSOR && !integral);
-        numbers->has_int |= item.kind == VALUE_INT || integral;
+        numbers->has_float |= kind == VALUE_FLOAT || (kind == VALUE_TENSOR && !integral);
+        numbers->has_int |= kind == VALUE_INT || integral;
     }
     return true;
 }
@@ -112,6 +113,7 @@ static Status numbers_read(const List *list, Numbers *numbers) {
         }
         Scalar scalar;
         TRY(value_to_scalar(list->items[i], "the element", &scalar));
+        numbers->has_unknown |= scalar.unknown;
         if (scalar.dtype == DTYPE_FLOAT64)
             numbers->floats[numbers->count++] = scalar.as.f;
         else if (numbers->has_float)
@@ -141,6 +143,7 @@ static Value numbers_make(List *list, Numbers *numbers) {
     else if (status == STATUS_OK)
         status = tensor_from_integers(numbers->integers, &numbers->shape,
                                       numbers->has_int ? DTYPE_INT64 : DTYPE_BOOL, &tensor);
+    if (status == STATUS_OK && numbers->has_unknown) tensor_literal_forget(tensor);
     free(storage);
     return status == STATUS_OK ? value_tensor(tensor) : value_fail();
 }

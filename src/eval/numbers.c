@@ -206,17 +206,36 @@ static bool wants_one(const BuiltinCall *call) {
     return only && !call->arguments[keepdim].as.boolean;
 }
 
+// A copy, with ones for what only a run has.
+static const Value *without_measured(const Value *items, size_t count) {
+    Value *copy = memory_allocate(count * sizeof *copy);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t kind = value_kind_in_run(items[i]);
+        bool measured = items[i].kind == VALUE_MEASURED;
+        copy[i] = !measured             ? items[i]
+                  : kind == VALUE_FLOAT ? value_float(1)
+                                        : (Value){.kind = kind, .as.integer = 1};
+    }
+    return copy;
+}
+
 bool numbers_reduce(const BuiltinCall *call, Value *result) {
     const Reducer *reducer = &reducers[call->row->id];
     Value list = call->arguments[0];
     if (!reducer->reduce || (list.kind != VALUE_LIST && list.kind != VALUE_TUPLE)) return false;
     Numbers x = {.items = list.as.list->items, .count = list.as.list->count, .call = call};
+    const Value *measured = NULL;
     for (size_t i = 0; i < x.count; i++) {
-        uint64_t kind = x.items[i].kind;
+        uint64_t kind = value_kind_in_run(x.items[i]);
+        if (x.items[i].kind == VALUE_MEASURED) measured = &x.items[i];
         if (kind != VALUE_INT && kind != VALUE_FLOAT && kind != VALUE_BOOL) return false;
         x.any_float |= kind == VALUE_FLOAT;
     }
     if (!wants_one(call) || (x.count == 0 && !reducer->of_none)) return false;
+    if (UNLIKELY(measured != NULL)) x.items = without_measured(x.items, x.count);
     *result = reducer->reduce(&x);
+    if (LIKELY(!measured)) return true;
+    free((void *)(uintptr_t)x.items);
+    *result = value_measured(result->kind, measured->as.measured.at);
     return true;
 }

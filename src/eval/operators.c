@@ -110,7 +110,11 @@ static double plain_double(Value value) {
     return value.kind == VALUE_FLOAT ? value.as.number : (double)value.as.integer;
 }
 
+static Value measured_apply(Operator op, Value left, Value right);
+
 static Value numbers_apply(Operator op, Value left, Value right) {
+    if (left.kind == VALUE_MEASURED || right.kind == VALUE_MEASURED)
+        return measured_apply(op, left, right);
     if (left.kind != VALUE_FLOAT && right.kind != VALUE_FLOAT)
         return operator_int(op, left.as.integer, right.as.integer);
     if (op >= OPERATOR_EQ && op <= OPERATOR_GE) return compare_numbers(op, left, right);
@@ -183,8 +187,22 @@ static bool operand_input(Value value, OpInput *out) {
         out->tensor = NULL;
         out->scalar = (Scalar){.dtype = DTYPE_FLOAT64, .as.f = value.as.number};
         return true;
+    case VALUE_MEASURED:
+        out->tensor = NULL;
+        return value_to_scalar(value, "an operand", &out->scalar) == STATUS_OK;
     default: return false;
     }
+}
+
+// Of numbers of which one is what only a run has.
+static Value measured_apply(Operator op, Value left, Value right) {
+    SourcePos at = value_measured_at(left, right);
+    bool compares = (op >= OPERATOR_EQ && op <= OPERATOR_GE) || op == OPERATOR_APPROX;
+    bool floats = value_kind_in_run(left) == VALUE_FLOAT || value_kind_in_run(right) == VALUE_FLOAT;
+    if (op == OPERATOR_POW && !floats) right = value_look(right); // a float where it is negative
+    floats |= op == OPERATOR_POW && right.kind == VALUE_INT && right.as.integer < 0;
+    uint64_t kind = compares ? VALUE_BOOL : floats ? VALUE_FLOAT : VALUE_INT;
+    return value_measured(kind, at);
 }
 
 // ABSENT when the operands are not for tensor operations.
@@ -336,7 +354,7 @@ static Value fail_kinds(Operator op, const Operands *operands) {
 // A bool equals no number, although arithmetic takes it as 0 or 1.
 static bool unlike(Operator op, Value left, Value right) {
     return (op == OPERATOR_EQ || op == OPERATOR_NE) &&
-           (left.kind == VALUE_BOOL) != (right.kind == VALUE_BOOL);
+           (value_kind_in_run(left) == VALUE_BOOL) != (value_kind_in_run(right) == VALUE_BOOL);
 }
 
 static Value apply_any(Operator op, const Operands *operands) {
@@ -428,6 +446,10 @@ const Code *lower_binary(Lowering *lowering, const Node *node) {
     return &none->head;
 }
 
+static bool is_bool(Value value) {
+    return value_kind_in_run(value) == VALUE_BOOL;
+}
+
 static Value eval_unary(Frame *frame, const Code *code) {
     const BinaryCode *unary = (const BinaryCode *)code;
     Value value = EVAL(frame, unary->left);
@@ -435,6 +457,7 @@ static Value eval_unary(Frame *frame, const Code *code) {
     if (unary->op == OPERATOR_NOT && value.kind == VALUE_BOOL) return value_bool(!value.as.integer);
     if (unary->op == OPERATOR_NEG && value.kind == VALUE_FLOAT)
         return value_float(-value.as.number);
+    if (value.kind == VALUE_MEASURED && (unary->op == OPERATOR_NOT) == is_bool(value)) return value;
     if (unary->op == OPERATOR_NEG && value.kind == VALUE_INT) {
         Value negated = operator_int(OPERATOR_SUB, 0, value.as.integer);
         return failed(negated) ? fail_at(code->span) : negated;
@@ -483,8 +506,12 @@ int condition_read(Value value, const Code *code) {
     if (failed(value)) return -1;
     int boolean;
     bool read;
-    if (value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) == 0 &&
-        tensor_dtype(value.as.tensor) == DTYPE_BOOL) {
+    bool one = value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) == 0 &&
+               tensor_dtype(value.as.tensor) == DTYPE_BOOL;
+    bool measured = value.kind == VALUE_MEASURED && is_bool(value);
+    if (measured) value.as.measured.at = code->span.begin;
+    if (one || measured) {
+        origin_current.at = code->span.begin;
         boolean = value_to_bool(value, "the condition", &read) == STATUS_OK ? read : -1;
         if (boolean < 0) error_place(code->span);
     } else {

@@ -144,7 +144,6 @@ const Code *lower_index(Lowering *lowering, const Node *node) {
 // --- fields
 
 static int field_search(FieldMemory *memory, const StructType *type, const StepCode *step) {
-    if (type->is_measured) foretell_measured(step->span.begin);
     int index = struct_find_field(type, step->name, step->name_length);
     if (index >= 0) *memory = (FieldMemory){type->id, index};
     return index;

@@ -158,10 +158,10 @@ void index_items_release(const SubscriptValue *subscripts, IndexItem *items, int
 static Value tensor_result(Tensor *tensor) {
     if (tensor_rank(tensor) > 0 || dtype_is_float(tensor_dtype(tensor)))
         return value_tensor(tensor);
-    Scalar scalar;
-    Status status = tensor_read_scalar(tensor, &scalar);
+    Value number;
+    Status status = value_read_tensor(tensor, &number);
     tensor_release(tensor);
-    return status == STATUS_OK ? value_from_scalar(scalar) : value_fail();
+    return status == STATUS_OK ? number : value_fail();
 }
 
 Value tensor_index(Tensor *tensor, const SubscriptValue *subscripts, int count) {

@@ -108,7 +108,7 @@ Status vectors_add(Vectors *vectors, const TokenIds *ids) {
     SCOPED_TENSOR(hidden);
     TRY(check_length(vectors->network, ids->count));
     TRY(sequence_new(vectors->network, &sequence));
-    Status status = sequences_hidden(&(Step){sequence, ids->ids, ids->count, 1}, 1, &hidden);
+    Status status = sequences_hidden(&(Step){sequence, ids->ids, ids->count, 1, false}, 1, &hidden);
     sequence_free(sequence);
     TRY(status);
     bool rows = hidden->view.rank == 2 && hidden->view.dims[0] == (int64_t)ids->count;

@@ -96,7 +96,7 @@ static Status make_steps(Follower *follower, Network *network, const int64_t *at
         status = sequence_for(follower, network, at[0], &sequence);
         if (status == STATUS_OK) status = sequence_truncate(sequence, known);
         ASSERT(status != STATUS_OK || sequence->count == known); // it has made every step
-        steps[i] = (Step){sequence, at + 3, ids, ids};
+        steps[i] = (Step){sequence, at + 3, ids, ids, false};
         at += 3 + ids;
     }
     ASSERT(count > 0);

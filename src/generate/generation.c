@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/foretell.h"
 #include "generate/generation_internal.h"
 #include "model/model.h"
 #include "tensor/gradient/tape.h"
@@ -91,6 +92,7 @@ Status generation_new(Network *network, const GenerationOptions *options, const 
     ASSERT(!sequence || sequence->network == network);
     generation->sequence = sequence;
     generation->prompt_tokens = prompt->count;
+    generation->at = origin_current.at;
     Status status = sequence ? STATUS_OK : sequence_new(network, &generation->sequence);
     if (status == STATUS_OK) status = resolve_length(network, generation->state);
     if (status == STATUS_OK) status = begin_constraint(network, generation->state);
@@ -170,7 +172,7 @@ static Status plan(Generation *generation, Step *out) {
     int64_t *ids = memory_allocate((fresh + drafts) * sizeof *ids);
     memcpy(ids, state->all.items + sequence->count, fresh * sizeof *ids);
     if (drafts > 0) memcpy(ids + fresh, state->drafts.items, drafts * sizeof *ids);
-    *out = (Step){sequence, ids, fresh + drafts, drafts + 1};
+    *out = (Step){sequence, ids, fresh + drafts, drafts + 1, generation->unknown};
     return STATUS_OK;
 }
 
@@ -235,6 +237,30 @@ static Status take(Generation *generation, int64_t id) {
     return STATUS_OK;
 }
 
+// Whether nothing but the end of the text depends on what the tokens are.
+static bool is_bounded(const GenerationState *state) {
+    const GenerationOptions *options = &state->options;
+    bool plain = options->sampling.chain.kind == VALUE_NONE && options->speculate == 0;
+    return foretelling() && plain && !options->constraint && !options->tell;
+}
+
+static Status choose_token(Generation *generation, Tensor *logits, int64_t *id) {
+    bool bounded = is_bounded(generation->state);
+    if (LIKELY(!bounded)) return generation_choose(generation, logits, id);
+    uint64_t reads = foretell_reads();
+    bool before = foretell_ignore_reads(true);
+    Status status = generation_choose(generation, logits, id);
+    foretell_ignore_reads(before);
+    if (foretell_reads() == reads) return status;
+    generation->unknown = true;
+    foretell_at_most(generation->at);
+    return status;
+}
+
+static bool is_end(const Generation *generation, int64_t id) {
+    return id < 0 || (!generation->unknown && generation_is_end(generation, id));
+}
+
 static Status choose(Generation *generation) {
     GenerationState *state = generation->state;
     SCOPED_TENSOR(logits);
@@ -245,8 +271,8 @@ static Status choose(Generation *generation) {
         return error_current()->code;
     }
     TRY(tensor_select(state->rows, 0, state->row, &logits));
-    TRY(generation_choose(generation, logits, &id));
-    if (id < 0 || generation_is_end(generation, id)) {
+    TRY(choose_token(generation, logits, &id));
+    if (is_end(generation, id)) {
         generation->finish = FINISH_END;
     } else {
         TRY(generation_score(generation, logits, id));

@@ -51,6 +51,8 @@ typedef struct Generation {
     size_t count;
     Scored *scored; // for each of them: itself and then `logprobs` alternatives, likeliest first
     size_t prompt_tokens, cached_tokens;
+    SourcePos at; // where it was begun
+    bool unknown; // only a run has what is said: it is taken to be as long as it can be
     Sequence *sequence;
     struct GenerationState *state; // private
 } Generation;

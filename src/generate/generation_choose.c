@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/foretell.h"
 #include "generate/generation_internal.h"
 #include "model/token_trie.h"
 
@@ -220,7 +221,9 @@ Status generation_score(Generation *generation, Tensor *logits, int64_t id) {
     int64_t wanted = generation->state->options.logprobs, count = tensor_count(logits);
     if (wanted < 0) return STATUS_OK;
     double *numbers = memory_allocate((size_t)count * sizeof *numbers);
+    bool before = foretell_ignore_reads(generation->unknown);
     Status status = tensor_read_floats(logits, numbers);
+    foretell_ignore_reads(before);
     size_t each = (size_t)wanted + 1;
     if (status == STATUS_OK) {
         generation->scored = memory_resize(generation->scored, (generation->count + 1) * each *

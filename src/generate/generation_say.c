@@ -44,14 +44,14 @@ Status generation_say(Generation *generation, int64_t id, bool *stopped) {
     ASSERT(id >= 0);
     GenerationState *state = generation->state;
     const Tokenizer *tokenizer = generation->sequence->network->tokenizer;
-    size_t held;
+    size_t held = 0;
     *stopped = false;
     if (!tokenizer) {
         if (!state->options.tell) return STATUS_OK;
         return state->options.tell(state->options.context, NULL, 0, id);
     }
     TRY(tokenizer_decode_next(tokenizer, &state->stream, id, true, &generation->text));
-    *stopped = find_stop(generation, &held);
+    *stopped = !generation->unknown && find_stop(generation, &held);
     return tell(generation, generation->text.length - held);
 }
 

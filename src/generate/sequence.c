@@ -256,7 +256,9 @@ static KvCache *cache_of_steps(const Step *steps, size_t count) {
 static Status forward(const Step *steps, size_t count, Tensor **out) {
     const Network *network = steps[0].sequence->network;
     size_t total = 0, at = 0;
+    bool unknown = false;
     for (size_t i = 0; i < count; i++) total += steps[i].count;
+    for (size_t i = 0; i < count; i++) unknown |= steps[i].unknown;
     int64_t *ids = memory_allocate(total * sizeof *ids);
     for (size_t i = 0; i < count; at += steps[i++].count)
         memcpy(ids + at, steps[i].ids, steps[i].count * sizeof *ids);
@@ -265,6 +267,7 @@ static Status forward(const Step *steps, size_t count, Tensor **out) {
     Status status = tensor_from_integers(ids, &shape, DTYPE_INT64, &tensor);
     free(ids);
     TRY(status);
+    if (UNLIKELY(unknown)) tensor_literal_forget(tensor);
     TRY(follow_tell_steps(steps, count));
     if (network->cache_field >= 0) set_cache(network, cache_of_steps(steps, count));
     status = call_page(network, "forward", tensor, out);
@@ -320,7 +323,8 @@ static Status advance_long(const Step *step, Step *rest) {
     *rest = *step;
     while (rest->count > ROWS_MAX && rest->count > rest->rows) {
         size_t most = rest->count - rest->rows;
-        Step part = {rest->sequence, rest->ids, most < ROWS_MAX ? most : ROWS_MAX, 1};
+        Step part = {rest->sequence, rest->ids, most < ROWS_MAX ? most : ROWS_MAX, 1,
+                     rest->unknown};
         SCOPED_TENSOR(hidden);
         TRY(sequences_hidden(&part, 1, &hidden));
         rest->ids += part.count;

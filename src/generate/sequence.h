@@ -64,6 +64,7 @@ typedef struct Step {
     Sequence *sequence;
     const int64_t *ids;
     size_t count, rows; // 1 <= rows <= count
+    bool unknown;       // only a run has the ids (device/foretell.h)
 } Step;
 // What the last layer gives for each of the ids, [all ids, width].
 Status sequences_hidden(const Step *steps, size_t count, Tensor **out) MUST_USE;

@@ -20,10 +20,8 @@
 static const char *const result_fields[] = {"losses", "grad_norms", "validations", "rates",
                                             "epochs", "best",       "best_epoch",  "stopped"};
 enum { RESULT_FIELDS = sizeof result_fields / sizeof *result_fields };
-const StructType learn_result_type = {.name = "Training",
-                                      .field_count = RESULT_FIELDS,
-                                      .field_names = result_fields,
-                                      .is_measured = true};
+const StructType learn_result_type = {
+    .name = "Training", .field_count = RESULT_FIELDS, .field_names = result_fields};
 
 Learning *learning_new(void) {
     return memory_allocate_zeroed(1, sizeof(Learning));
@@ -47,6 +45,15 @@ LearnRun *learn_running(void) {
 
 // --- epochs
 
+// What the script gets of a number that the block found.
+static Value found(const LearnRun *run, Value number) {
+    return run->guessed ? value_measured(number.kind, origin_current.at) : number;
+}
+
+static void note_number(const LearnRun *run, List *list, double number) {
+    list_push(list, found(run, value_float(number)));
+}
+
 static Status read_judged(LearnRun *run, Value value, double *out) {
     if (value.kind != VALUE_TENSOR || tensor_count(value.as.tensor) != 1)
         return value_to_double(value, "validate", out);
@@ -54,8 +61,7 @@ static Status read_judged(LearnRun *run, Value value, double *out) {
     bool before = foretell_ignore_reads(true); // it ends nothing by itself
     Status status = tensor_read_floats(value.as.tensor, out);
     foretell_ignore_reads(before);
-    run->guessed = foretell_reads() != reads;
-    if (run->guessed) *out = foretell_guess();
+    run->guessed |= foretell_reads() != reads;
     return status;
 }
 
@@ -92,7 +98,7 @@ static bool judge(LearnRun *run, double loss) {
         error_place(run->code->settings[SETTING_validate]->span);
         return false;
     }
-    list_push(run->validations, value_float(run->judged));
+    note_number(run, run->validations, run->judged);
     return true;
 }
 
@@ -120,9 +126,9 @@ bool learn_end_epoch(LearnRun *run) {
     run->done++;
     run->row = run->steps = 0;
     run->loss_sum = run->norm_sum = run->weight = run->norm_weight = 0;
-    list_push(run->losses, value_float(loss));
-    list_push(run->norms, value_float(norm));
-    list_push(run->rates, value_float(rate));
+    note_number(run, run->losses, loss);
+    note_number(run, run->norms, norm);
+    note_number(run, run->rates, rate);
     bool scheduled = run->scheduler && !run->per_step;
     if (scheduled) scheduler_note(run->scheduler, run->judged);
     Status status = note_best(run);
@@ -154,8 +160,8 @@ static Value make_result(LearnRun *run) {
         list_value(run->validations),
         list_value(run->rates),
         value_int(run->done),
-        run->best_epoch > 0 ? value_float(run->best) : value_none(),
-        run->best_epoch > 0 ? value_int(run->best_epoch) : value_none(),
+        run->best_epoch > 0 ? found(run, value_float(run->best)) : value_none(),
+        run->best_epoch > 0 ? found(run, value_int(run->best_epoch)) : value_none(),
         value_cstring(ending_of(run)),
     };
     memcpy(result.as.instance->fields, fields, sizeof fields);

@@ -111,7 +111,7 @@ typedef struct LearnRun {
     double first_loss, last_loss, best, judged; // judged: of the last epoch
     int64_t best_epoch;
     int64_t waited;   // epochs without a better one
-    bool guessed;     // `judged` is not what a run finds (device/foretell.h)
+    bool guessed;     // its numbers are not those that a run finds (device/foretell.h)
     bool stop;        // patience ran out
     bool interrupted; // Ctrl-C ended it
     Gathered gathered;

@@ -6,12 +6,15 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "device/foretell.h"
 #include "learn/learn_run.h"
 #include "learn/learn_shards.h"
 #include "model/tensor_sum.h"
 #include "ranks/ranks.h"
 #include "tensor/compose.h"
 #include "value/archive.h"
+#include "value/convert.h"
+#include "value/items.h"
 
 // --- numbers by where they lie in a run
 
@@ -50,11 +53,11 @@ static Status add_floats(Archive *archive, const char *name, const double *items
 }
 
 static Status add_list(Archive *archive, const char *name, const List *list) {
-    double *items = memory_allocate((list->count + 1) * sizeof *items);
-    for (size_t i = 0; i < list->count; i++) items[i] = list->items[i].as.number;
-    Status status = add_floats(archive, name, items, list->count);
-    free(items);
-    return status;
+    Value items = {.kind = VALUE_LIST, .as.list = (List *)(uintptr_t)list};
+    Tensor *tensor;
+    TRY(value_to_wide_tensor(items, name, &tensor));
+    named_tensors_add(&archive->tensors, name, tensor);
+    return STATUS_OK;
 }
 
 static Status add_progress(Archive *archive, const LearnRun *run) {
@@ -246,13 +249,11 @@ static Status find_list(const Archive *archive, const char *name, int64_t wanted
 static Status read_list(const Archive *archive, const char *name, List *list) {
     Tensor *tensor;
     TRY(find_list(archive, name, -1, &tensor));
-    size_t count = (size_t)tensor_count(tensor);
-    double *items = memory_allocate((count + 1) * sizeof *items);
-    Status status = tensor_read_floats(tensor, items);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++)
-        list_push(list, value_float(items[i]));
-    free(items);
-    return status;
+    Value items = tensor_to_list(tensor);
+    if (items.kind == VALUE_FAIL) return error_current()->code;
+    list_append(list, items.as.list->items, items.as.list->count);
+    value_release(items);
+    return STATUS_OK;
 }
 
 static Status check_batches(const LearnRun *run, const LearnRun *saved, const char *path) {
@@ -356,6 +357,7 @@ static Status prepare(LearnRun *run, Archive *archive, LearnRun *saved) {
     TRY(archive_prepare(archive, "learn.optimizer", run->optimizer_value));
     if (run->scheduler) TRY(archive_prepare(archive, "learn.scheduler", run->scheduler_value));
     TRY(read_progress(archive, run, saved));
+    run->guessed |= foretelling();
     TRY(read_list(archive, "learn.losses", run->losses));
     TRY(read_list(archive, "learn.norms", run->norms));
     TRY(read_list(archive, "learn.rates", run->rates));

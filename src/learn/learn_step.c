@@ -50,8 +50,7 @@ static Status read_loss(LearnRun *run, Value loss, double *out) {
     foretell_ignore_reads(before);
     TRY(status);
     *out = scalar.dtype == DTYPE_FLOAT64 ? scalar.as.f : (double)scalar.as.i;
-    run->guessed = foretell_reads() != reads;
-    if (run->guessed) *out = foretell_guess();
+    run->guessed |= foretell_reads() != reads;
     return STATUS_OK;
 }
 

@@ -14,9 +14,14 @@ typedef struct Page {
     const char *ending; // NULL: the block runs
 } Page;
 
+// Of the curves; 0 for what only a run has.
+static double number_of(Value item) {
+    return item.kind == VALUE_FLOAT ? item.as.number : 0;
+}
+
 static double *numbers_of(const List *list) {
     double *numbers = memory_allocate((list->count + 1) * sizeof *numbers);
-    for (size_t i = 0; i < list->count; i++) numbers[i] = list->items[i].as.number;
+    for (size_t i = 0; i < list->count; i++) numbers[i] = number_of(list->items[i]);
     return numbers;
 }
 
@@ -50,7 +55,7 @@ static void row(FILE *stream, const char *name, NumberText number) {
 }
 
 static double last_of(const List *list) {
-    return list->items[list->count - 1].as.number;
+    return number_of(list->items[list->count - 1]);
 }
 
 static void write_table(const Page *page, FILE *stream) {

@@ -31,7 +31,7 @@ static Status compute_all(const BuiltinCall *call, Wanted wanted, Tensor **out) 
                       wanted == WANT_STATES ? "states" : "forward");
     if (status == STATUS_OK) status = network_open(call->interp, call->arguments[0], &network);
     if (status == STATUS_OK) status = sequence_new(network, &sequence);
-    Step step = {sequence, ids, count, count};
+    Step step = {sequence, ids, count, count, false};
     if (status == STATUS_OK) status = compute(&step, wanted, out);
     sequence_free(sequence);
     if (network) network_release(network);

@@ -385,7 +385,6 @@ Value builtin_parts(BuiltinCall *call) {
         for (size_t i = 0; i < x.as.list->count; i++)
             dict_set(parts, value_int((int64_t)i), value_retain(x.as.list->items[i]));
     if (x.kind != VALUE_STRUCT) return dict;
-    if (x.as.instance->type->is_measured) foretell_measured(origin_current.at);
     for (size_t i = 0; i < x.as.instance->type->field_count; i++)
         dict_set_word(parts, x.as.instance->type->field_names[i],
                       value_retain(x.as.instance->fields[i]));

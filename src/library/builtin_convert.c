@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/foretell.h"
 #include "eval/access.h"
 #include "eval/bind.h"
 #include "tensor/gradient/backward.h"
@@ -91,11 +92,22 @@ static void note_read(const char *name, Value x) {
     if (x.kind == VALUE_TENSOR) tape_note_read(name, x.as.tensor);
 }
 
+// A number that only a run has, or a text that shows one.
+static bool is_measured(Value x) {
+    return x.kind == VALUE_MEASURED || (x.kind == VALUE_STRING && string_is_measured(x.as.string));
+}
+
+static Value measured_as(uint64_t kind, Value x) {
+    bool number = x.kind == VALUE_MEASURED;
+    return value_measured(kind, number ? x.as.measured.at : origin_current.at);
+}
+
 Value builtin_int(BuiltinCall *call) {
     Value x = call->arguments[0];
     note_read("int", x);
     TRY_VALUE(value_read_number(&x));
     int64_t number = 0;
+    if (is_measured(x)) return measured_as(VALUE_INT, x);
     if (x.kind == VALUE_INT) return x;
     if (x.kind == VALUE_BOOL) return value_int(x.as.boolean);
     if (x.kind == VALUE_FLOAT)
@@ -124,6 +136,7 @@ Value builtin_float(BuiltinCall *call) {
     note_read("float", x);
     TRY_VALUE(value_read_number(&x));
     double number = 0;
+    if (is_measured(x)) return measured_as(VALUE_FLOAT, x);
     if (x.kind == VALUE_FLOAT) return x;
     if (x.kind == VALUE_INT) return value_float((double)x.as.integer);
     if (x.kind == VALUE_BOOL) return value_float(x.as.boolean);
@@ -148,6 +161,7 @@ Value builtin_bool(BuiltinCall *call) {
     Value x = call->arguments[0];
     TRY_VALUE(value_read_number(&x));
     int64_t length;
+    if (is_measured(x)) return measured_as(VALUE_BOOL, x);
     switch ((ValueKind)x.kind) {
     case VALUE_BOOL: return x;
     case VALUE_INT: return value_bool(x.as.integer != 0);
@@ -201,6 +215,7 @@ Value builtin_round_number(BuiltinCall *call) {
     enum { DIGITS_MAX = 300 };
     double x;
     int64_t digits = call->arguments[1].as.integer;
+    if (is_measured(call->arguments[0])) return measured_as(VALUE_FLOAT, call->arguments[0]);
     TRY_VALUE(value_to_double(call->arguments[0], "round: x", &x));
     if (!isfinite(x) || digits > DIGITS_MAX) return value_float(x);
     if (digits < -DIGITS_MAX) return value_float(0);
@@ -215,6 +230,14 @@ Value builtin_round_number(BuiltinCall *call) {
 
 // --- the largest and smallest of several
 
+// The larger or smaller one of two numbers.
+static Value measured_of(Value left, Value right) {
+    SourcePos at = value_measured_at(left, right);
+    if (value_kind_in_run(left) == value_kind_in_run(right))
+        return value_measured(value_kind_in_run(left), at);
+    return foretell_choose(at) ? left : right;
+}
+
 // The first nan, else the first that none comes before in the order times `sign`.
 static Value pick(const BuiltinCall *call, int sign) {
     Value best = call->arguments[0];
@@ -223,6 +246,7 @@ static Value pick(const BuiltinCall *call, int sign) {
         int order;
         TRY_VALUE(value_read_number(&left));
         TRY_VALUE(value_read_number(&right));
+        if (is_measured(left) || is_measured(right)) return measured_of(left, right);
         if (left.kind == VALUE_FLOAT && isnan(left.as.number)) break;
         bool is_nan = right.kind == VALUE_FLOAT && isnan(right.as.number);
         TRY_VALUE(value_compare(right, left, &order));

@@ -223,23 +223,30 @@ static Value token_text(const Tokenizer *tokenizer, int64_t id) {
     return value;
 }
 
-static Value scored_value(const Tokenizer *tokenizer, const Scored *scored) {
+// What the script gets of what was said.
+static Value said(const Generation *generation, Value value) {
+    if (LIKELY(!generation->unknown)) return value;
+    if (value.kind == VALUE_STRING) return string_as_measured(value.as.string);
+    return value_measured(value.kind, generation->at);
+}
+
+static Value scored_value(const Generation *generation, const Scored *scored) {
+    const Tokenizer *tokenizer = generation->sequence->network->tokenizer;
     Value row = value_dict();
-    dict_set_word(row.as.dict, "id", value_int(scored->id));
-    dict_set_word(row.as.dict, "token", token_text(tokenizer, scored->id));
-    dict_set_word(row.as.dict, "logprob", value_float(scored->logprob));
+    dict_set_word(row.as.dict, "id", said(generation, value_int(scored->id)));
+    dict_set_word(row.as.dict, "token", said(generation, token_text(tokenizer, scored->id)));
+    dict_set_word(row.as.dict, "logprob", said(generation, value_float(scored->logprob)));
     return row;
 }
 
 static Value logprobs_value(const Request *request, const Generation *generation) {
     size_t each = (size_t)request->options.logprobs + 1;
-    const Tokenizer *tokenizer = request->network->tokenizer;
     Value list = value_list(generation->count);
     for (size_t i = 0; i < generation->count; i++) {
         const Scored *scored = generation->scored + i * each;
-        Value row = scored_value(tokenizer, scored), top = value_list(each);
+        Value row = scored_value(generation, scored), top = value_list(each);
         for (size_t j = 1; j < each && scored[j].id >= 0; j++)
-            list_push(top.as.list, scored_value(tokenizer, &scored[j]));
+            list_push(top.as.list, scored_value(generation, &scored[j]));
         dict_set_word(row.as.dict, "top", top);
         list_push(list.as.list, row);
     }
@@ -249,12 +256,12 @@ static Value logprobs_value(const Request *request, const Generation *generation
 static Value ids_value(const Generation *generation) {
     Value list = value_list(generation->count);
     for (size_t i = 0; i < generation->count; i++)
-        list_push(list.as.list, value_int(generation->ids[i]));
+        list_push(list.as.list, said(generation, value_int(generation->ids[i])));
     return list;
 }
 
 static Value text_value(const Generation *generation) {
-    return value_string(text_get(&generation->text), generation->text.length);
+    return said(generation, value_string(text_get(&generation->text), generation->text.length));
 }
 
 static Value details_value(const Request *request, const Generation *generation) {
@@ -264,7 +271,7 @@ static Value details_value(const Request *request, const Generation *generation)
     Dict *dict = answer.as.dict;
     dict_set_word(dict, "text", text_value(generation));
     dict_set_word(dict, "ids", ids_value(generation));
-    dict_set_word(dict, "finish", value_cstring(finishes[generation->finish]));
+    dict_set_word(dict, "finish", said(generation, value_cstring(finishes[generation->finish])));
     dict_set_word(dict, "prompt_tokens", value_int((int64_t)generation->prompt_tokens));
     dict_set_word(dict, "cached_tokens", value_int((int64_t)generation->cached_tokens));
     if (request->options.logprobs >= 0)

@@ -121,6 +121,7 @@ static Value watch_container(Watched *watched, Value x, int depth) {
 
 // A plain number becomes a rank-0 tensor of float64, containers hold what is in them.
 static Value watch(Watched *watched, Value x, int depth) {
+    x = value_look(x);
     double number = x.kind == VALUE_INT ? (double)x.as.integer : x.as.number;
     Shape scalar = {0};
     switch ((ValueKind)x.kind) {

@@ -71,6 +71,7 @@ static Status write_items(JsonWriter *writer, Value value) {
 
 static Status write_value(JsonWriter *writer, Value value) {
     TRY(value_read_number(&value));
+    value = value_guess(value);
     if (json_write_plain(writer, value)) return STATUS_OK;
     switch ((ValueKind)value.kind) {
     case VALUE_FLOAT: return write_float(writer, value.as.number);

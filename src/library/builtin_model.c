@@ -195,6 +195,7 @@ Value builtin_tensors(BuiltinCall *call) {
     Value list = value_list(reader->tensors.count);
     for (size_t i = 0; i < reader->tensors.count; i++) {
         const StoredTensor *tensor = &reader->tensors.items[i];
+        if (tensor->is_part) continue;
         Value row = value_dict();
         dict_set(row.as.dict, value_cstring("name"), value_cstring(tensor->name));
         dict_set(row.as.dict, value_cstring("dtype"), value_cstring(tensor->type_name));

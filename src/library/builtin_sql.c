@@ -87,6 +87,7 @@ static Status bind_value(const Query *query, int at, Value value) {
     sqlite3_stmt *statement = query->statement;
     int problem;
     TRY(value_read_number(&value));
+    value = value_look(value);
     switch ((ValueKind)value.kind) {
     case VALUE_NONE: problem = sql_library.bind_null(statement, at); break;
     case VALUE_BOOL:

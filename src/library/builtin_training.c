@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "device/foretell.h"
 #include "eval/code.h"
 #include "eval/parameter.h"
 #include "learn/learn.h"
@@ -77,9 +78,12 @@ Value builtin_clip_grad_norm(BuiltinCall *call) {
     }
     TensorArray parameters;
     tape_parameters(&parameters);
+    uint64_t reads = foretelling() ? foretell_reads() : 0;
     Status status = tape_clip_gradient_norm(parameters.items, parameters.count, limit, &norm);
     tensor_array_release(&parameters);
-    return status == STATUS_OK ? value_float(norm) : value_fail();
+    TRY_VALUE(status);
+    bool unknown = foretelling() && foretell_reads() != reads;
+    return unknown ? value_measured(VALUE_FLOAT, origin_current.at) : value_float(norm);
 }
 
 Value builtin_is_training(BuiltinCall *call) {

@@ -40,8 +40,7 @@ static Status fail_unlike(const Steps *steps, Value other) {
 }
 
 static bool is_number_or_tensor(Value value) {
-    return value.kind == VALUE_TENSOR || value.kind == VALUE_INT || value.kind == VALUE_FLOAT ||
-           value.kind == VALUE_BOOL;
+    return value.kind == VALUE_TENSOR || value_is_plain_number(value);
 }
 
 static Value stack_tensors(const Steps *steps) {

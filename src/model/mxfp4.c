@@ -103,6 +103,7 @@ static Status join(const char *folder, Reader *reader, size_t at) {
         return fail(STATUS_FORMAT, "%s: %s and its scales are not blocks of MXFP4", folder,
                     blocks->name);
     blocks->change.unused = scales->change.unused = true;
+    blocks->is_part = scales->is_part = true;
     const StoredTensor parts[2] = {*blocks, *scales}; // adding moves what they point to
     add_joined(reader, layer, down ? "ffn_down" : "ffn_gate", down ? 0 : 1, parts);
     if (!down) add_joined(reader, layer, "ffn_up", 2, parts);

@@ -87,7 +87,8 @@ void reader_close(Reader *reader) {
 
 size_t reader_bytes(const Reader *reader) {
     size_t bytes = 0;
-    for (size_t i = 0; i < reader->tensors.count; i++) bytes += reader->tensors.items[i].bytes;
+    for (size_t i = 0; i < reader->tensors.count; i++)
+        if (!reader->tensors.items[i].is_part) bytes += reader->tensors.items[i].bytes;
     return bytes;
 }
 

@@ -42,6 +42,7 @@ typedef struct StoredTensor {
     FileMap *scales_map;
     size_t scales_offset;
     int turn;
+    bool is_part; // of such tensors, which have its numbers
 } StoredTensor;
 
 typedef struct Reader {
@@ -59,7 +60,7 @@ typedef Status ReaderOpen(Reader *reader, FileMap *map);
 Status reader_open_as(const char *path, ReaderOpen *open, Reader **out) MUST_USE;
 void reader_close(Reader *reader);
 void reader_clear(Reader *reader);         // of one that was not allocated
-size_t reader_bytes(const Reader *reader); // of all tensors
+size_t reader_bytes(const Reader *reader); // of all tensors but parts of others
 // Says why a tensor of the file at `path` is not usable.
 Status reader_fail_unusable(const StoredTensor *tensor, const char *path);
 // A usable tensor on the default device, as its file has it: `change` is not made. Floats and

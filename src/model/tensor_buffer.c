@@ -84,8 +84,8 @@ Status tensor_buffer_take(TensorBuffer *buffer, DType dtype, const Shape *shape,
     Tensor *tensor = tensor_from_buffer(buffer_retain(buffer->memory), buffer->used, dtype, shape);
     Status status = STATUS_OK;
     if (bytes > 0)
-        status =
-            op_fill_view(&tensor->view, (Scalar){DTYPE_FLOAT64, {.f = value}}, "tensor buffer");
+        status = op_fill_view(&tensor->view, (Scalar){.dtype = DTYPE_FLOAT64, .as.f = value},
+                              "tensor buffer");
     if (status != STATUS_OK) {
         tensor_release(tensor);
         return status;

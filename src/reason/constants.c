@@ -20,6 +20,7 @@ static Status constant_of_items(Reasoner *reasoner, const List *list, const char
 Status constant_of_value(Reasoner *reasoner, Value value, const char *what, Datum *out) {
     ConstantTable *constants = &reasoner->store->constants;
     TRY(value_read_number(&value));
+    value = value_look(value);
     switch ((ValueKind)value.kind) {
     case VALUE_STRING:
         *out = constant_text(constants, value.as.string->bytes, value.as.string->length);

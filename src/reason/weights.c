@@ -22,9 +22,7 @@ void weights_free(Weights *weights) {
 Value weight_eval(Frame *frame, const Code *code) {
     Value value = EVAL(frame, code);
     if (failed(value)) return value;
-    bool number = value.kind == VALUE_INT || value.kind == VALUE_FLOAT ||
-                  (value.kind == VALUE_TENSOR && value.as.tensor->view.rank == 0);
-    if (number) return value;
+    if (value_is_number(value)) return value;
     (void)fail_kind("a weight", "a number", value);
     value_release(value);
     return fail_at(code->span);

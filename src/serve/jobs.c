@@ -180,7 +180,7 @@ static Status begin_copies(const Job *job, Choice *first, GenerationOptions *opt
     ASSERT(known < ids->count);
     if (forks && known + 1 < ids->count) {
         Tensor *logits;
-        Step step = {sequence, ids->ids + known, ids->count - known - 1, 1};
+        Step step = {sequence, ids->ids + known, ids->count - known - 1, 1, false};
         TRY(sequences_advance(&step, 1, &logits));
         tensor_release(logits);
     }

@@ -169,7 +169,8 @@ static Status pick_indexes(Walk *walk, Tensor *index) {
     TRY(keep_on_device(walk, size, index, &picked->index));
     if (picked->index) return STATUS_OK;
     picked->positions = memory_allocate((size_t)count * sizeof(int64_t));
-    bool guessed = !index->host && !foretell_knows(index->view.buffer); // they decide no size
+    bool known = index->host ? !index->host->unknown : foretell_knows(index->view.buffer);
+    bool guessed = !known; // they decide no size
     bool before = foretell_ignore_reads(guessed);
     Status status = read_whole(index, picked->positions, count);
     foretell_ignore_reads(before);

@@ -270,7 +270,7 @@ static Status state_new(const Optimizer *optimizer, Slot *slot) {
     SCOPED_TENSOR(state);
     TRY(tensor_new(parameter->device, working_dtype(parameter), &shape, &state));
     buffer_note_purpose(state->view.buffer, PURPOSE_OPTIMIZER);
-    Scalar initial = {DTYPE_FLOAT64, {.f = optimizer->settings.initial}};
+    Scalar initial = {.dtype = DTYPE_FLOAT64, .as.f = optimizer->settings.initial};
     TRY(op_fill_view(&state->view, initial, "optimizer"));
     if (has_copy(parameter)) {
         TensorView copy = elements_of(&state->view, (rows - 1) * slot->count, slot->count);
@@ -347,7 +347,7 @@ static Status run_step(const Optimizer *optimizer, const Slot *slot, const Tenso
                          .op_name = optimizer_name(optimizer)};
     kernel.inputs[0].view = gradient;
     for (int i = 1; i < kernel.n_inputs; i++)
-        kernel.inputs[i].scalar = (Scalar){DTYPE_FLOAT64, {.f = given[i - 1]}};
+        kernel.inputs[i].scalar = (Scalar){.dtype = DTYPE_FLOAT64, .as.f = given[i - 1]};
     kernel.outputs[0] = target;
     kernel.outputs[1] = rows ? &slot->state->view : NULL;
     kernel.options = (KernelOptions){

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "device/foretell.h"
 #include "tensor/gradient/remake.h"
 #include "tensor/gradient/tape_node.h"
 #include "tensor/join.h"
@@ -183,18 +184,49 @@ Status tape_gradient_norm(Tensor *const *parameters, size_t count, double *norm)
     return status;
 }
 
+// Whether nobody but the tape holds a gradient: then it is clipped where it is.
+static bool is_alone(const Tensor *gradient) {
+    return gradient->counted.refs == 1;
+}
+
+// *unknown: only a run knows it.
+static Status read_norm(Tensor *const *parameters, size_t count, double *norm, bool *unknown) {
+    uint64_t reads = foretelling() ? foretell_reads() : 0;
+    bool before = foretell_ignore_reads(true);
+    Status status = tape_gradient_norm(parameters, count, norm);
+    foretell_ignore_reads(before);
+    *unknown = foretelling() && foretell_reads() != reads;
+    return status;
+}
+
+// Clipping where gradients are takes no memory, so that it need not be known whether a run does;
+// others may be clipped more often than in a run.
+static void note_clipping(Tensor *const *parameters, size_t count) {
+    bool alone = true;
+    for (size_t i = 0; i < count; i++) {
+        const Tensor *gradient = tape_gradient(parameters[i]);
+        alone = alone && (!gradient || is_alone(gradient));
+    }
+    if (!alone) foretell_at_most(origin_current.at);
+}
+
 Status tape_clip_gradient_norm(Tensor *const *parameters, size_t count, double limit,
                                double *norm) {
-    TRY(tape_gradient_norm(parameters, count, norm));
-    if (!(*norm > limit)) return STATUS_OK;
-    bool enabled = tape_set_enabled(false);
-    Status status = STATUS_OK;
+    bool unknown;
+    TRY(read_norm(parameters, count, norm, &unknown));
     // As PyTorch: the tiny term keeps a norm near 0 from making the factor too large.
     OpInput factor = op_float(limit / (*norm + 1e-6));
+    factor.scalar.unknown = unknown;
+    if (unknown) note_clipping(parameters, count);
+    if (!unknown && !(*norm > limit)) return STATUS_OK;
+    bool enabled = tape_set_enabled(false);
+    Status status = STATUS_OK;
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         Tensor *gradient = tape_gradient(parameters[i]), *clipped = NULL;
         if (!gradient) continue;
-        status = op_binary(OP_mul, op_tensor(gradient), factor, &clipped);
+        OpInput whole = op_tensor(gradient);
+        whole.donate = is_alone(gradient);
+        status = op_binary(OP_mul, whole, factor, &clipped);
         if (status == STATUS_OK) tape_set_gradient(parameters[i], clipped);
     }
     tape_set_enabled(enabled);

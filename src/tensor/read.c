@@ -6,6 +6,7 @@
 
 #include "base/half.h"
 #include "base/memory.h"
+#include "device/foretell.h"
 #include "tensor/scalar.h"
 
 static double load_float(const void *bytes, DType dtype, size_t index) {
@@ -52,6 +53,7 @@ Status tensor_read_floats(Tensor *tensor, double *out) {
     size_t count = (size_t)tensor_count(tensor);
     const HostNumbers *host = tensor->host;
     if (host) {
+        if (UNLIKELY(host->unknown)) foretell_look(origin_current.at);
         for (size_t i = 0; i < count; i++)
             out[i] = host->is_float ? host->as.floats[i] : (double)host->as.integers[i];
         return STATUS_OK;
@@ -68,6 +70,7 @@ Status tensor_read_integers(Tensor *tensor, int64_t *out) {
     size_t count = (size_t)tensor_count(tensor);
     const HostNumbers *host = tensor->host;
     if (host) {
+        if (UNLIKELY(host->unknown)) foretell_look(origin_current.at);
         for (size_t i = 0; i < count; i++)
             out[i] =
                 host->is_float ? integer_from_double(host->as.floats[i]) : host->as.integers[i];
@@ -97,6 +100,7 @@ Status tensor_read_scalar(Tensor *tensor, Scalar *out) {
         return fail(STATUS_SHAPE, "wanted one number, but this is %s",
                     tensor_type_name(tensor).text);
     DType dtype = tensor->view.dtype;
+    out->unknown = false;
     if (tensor->host) {
         if (dtype_is_float(dtype)) {
             out->dtype = DTYPE_FLOAT64;

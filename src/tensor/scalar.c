@@ -104,10 +104,20 @@ static Status apply_integers(const OpCall *call, DType result, Scalar *out) {
     return STATUS_OK;
 }
 
+static bool has_unknown(const OpCall *call) {
+    bool unknown = false;
+    for (int i = 0; i < call->n_inputs; i++) unknown |= call->inputs[i].scalar.unknown;
+    return unknown;
+}
+
 Status op_apply_scalars(const OpCall *call, Scalar *out) {
     const OpRow *op = call->op;
     ASSERT(op->run == NULL && call->n_inputs <= 3);
     ScalarTypes types = scalar_types(call);
+    if (UNLIKELY(has_unknown(call))) {
+        *out = (Scalar){.dtype = types.result, .unknown = true};
+        return STATUS_OK;
+    }
     if (op->rule == MAP_RULE_INTEGER && types.in_floats) {
         for (int i = 0; i < call->n_inputs; i++)
             if (call->inputs[i].scalar.dtype == DTYPE_FLOAT64)

@@ -7,6 +7,7 @@
 
 #include "base/half.h"
 #include "base/memory.h"
+#include "device/foretell.h"
 #include "tensor/gradient/record.h"
 #include "tensor/scalar.h"
 #include "tensor/state.h"
@@ -125,6 +126,7 @@ static Status literal_new(bool is_float, const Shape *shape, DType dtype, Tensor
     // One block: the numbers follow.
     tensor->host = memory_allocate(sizeof *tensor->host + *count * sizeof(int64_t));
     tensor->host->is_float = is_float;
+    tensor->host->unknown = false;
     tensor->host->as.integers = (int64_t *)(void *)(tensor->host + 1);
     *out = tensor;
     return STATUS_OK;
@@ -142,6 +144,11 @@ Status tensor_from_floats(const double *values, const Shape *shape, DType dtype,
     TRY(literal_new(true, shape, dtype, out, &count));
     if (count) memcpy((*out)->host->as.floats, values, count * sizeof *values);
     return STATUS_OK;
+}
+
+void tensor_literal_forget(Tensor *literal) {
+    ASSERT(literal->host && !literal->view.buffer);
+    literal->host->unknown = true;
 }
 
 Tensor *tensor_view_of(Tensor *source, const TensorView *view) {
@@ -244,6 +251,7 @@ Status tensor_materialize(Tensor *tensor) {
         buffer_release(buffer);
         return status;
     }
+    if (UNLIKELY(tensor->host->unknown)) foretell_forget(buffer);
     tensor->view.buffer = buffer;
     return STATUS_OK;
 }
@@ -255,6 +263,7 @@ Status tensor_from_host(const Tensor *literal, DType dtype, Tensor **out) {
     Tensor *converted;
     TRY(host->is_float ? tensor_from_floats(host->as.floats, &shape, dtype, &converted)
                        : tensor_from_integers(host->as.integers, &shape, dtype, &converted));
+    converted->host->unknown = host->unknown;
     Status status = tensor_materialize(converted);
     if (status != STATUS_OK) {
         tensor_release(converted);

@@ -10,6 +10,7 @@
 // Numbers of a literal, kept exactly on the host until an operation needs them on a device.
 typedef struct HostNumbers {
     bool is_float; // doubles, else int64
+    bool unknown;  // some are what only a run has (foretell.h)
     union {
         int64_t *integers;
         double *floats;
@@ -30,6 +31,8 @@ typedef struct Tensor {
 // Uninitialised contents, contiguous, on `device`. Errors: STATUS_SHAPE (too many elements or bytes
 // overflow), STATUS_MEMORY.
 Status tensor_new(Device *device, DType dtype, const Shape *shape, Tensor **out) MUST_USE;
+// Numbers of a literal that is not materialised are what only a run has.
+void tensor_literal_forget(Tensor *literal);
 // A literal: copies the numbers; the language's dtype is INT64, FLOAT32 or BOOL (bools as
 // integers).
 Status tensor_from_integers(const int64_t *values, const Shape *shape, DType dtype,

@@ -12,6 +12,7 @@
 #include "tensor/optimizer.h"
 #include "tensor/parameter.h"
 #include "tensor/scheduler.h"
+#include "value/convert.h"
 #include "value/handles.h"
 #include "value/print.h"
 
@@ -129,6 +130,7 @@ static Status add_scheduler(Archive *archive, const char *name, const Scheduler 
 // Numbers so that they come back exactly.
 static void add_plain(Archive *archive, const char *name, Value value) {
     char text[NUMBER_TEXT_MAX];
+    value = value_look(value);
     ASSERT(value.kind <= VALUE_STRING); // is_plain
     switch ((ValueKind)value.kind) {
     case VALUE_STRING:
@@ -143,8 +145,7 @@ static void add_plain(Archive *archive, const char *name, Value value) {
 }
 
 static bool is_plain(Value value) {
-    return value.kind == VALUE_STRING || value.kind == VALUE_BOOL || value.kind == VALUE_INT ||
-           value.kind == VALUE_FLOAT || value.kind == VALUE_NONE;
+    return value.kind == VALUE_STRING || value_is_plain_number(value) || value.kind == VALUE_NONE;
 }
 
 // Code is not data: functions, types and ranges of dtypes come from the program that loads.
@@ -348,6 +349,7 @@ static Status fail_plain(const Archive *archive, const char *name, const char *t
 static Status ready_plain(const Archive *archive, const char *name, Value given, Value *out) {
     const char *text = named_tensors_text(&archive->tensors, name);
     char *end = NULL;
+    given.kind = value_kind_in_run(given);
     if (!text || given.kind == VALUE_NONE) return STATUS_OK;
     if (given.kind == VALUE_STRING) {
         *out = value_cstring(text);

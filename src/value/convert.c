@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/number.h"
+#include "device/foretell.h"
 #include "tensor/gradient/tape.h"
 #include "tensor/join.h"
 #include "tensor/op.h"
@@ -21,10 +22,18 @@ Status fail_kind(const char *what, const char *wanted, Value value) {
 
 bool value_is_number(Value value) {
     return value.kind == VALUE_INT || value.kind == VALUE_FLOAT ||
-           (value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) == 0);
+           (value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) == 0) ||
+           (value.kind == VALUE_MEASURED && value.as.measured.kind != VALUE_BOOL);
+}
+
+static uint64_t scalar_kind(Scalar scalar) {
+    return scalar.dtype == DTYPE_FLOAT64 ? VALUE_FLOAT
+           : scalar.dtype == DTYPE_BOOL  ? VALUE_BOOL
+                                         : VALUE_INT;
 }
 
 Value value_from_scalar(Scalar scalar) {
+    if (UNLIKELY(scalar.unknown)) return value_measured(scalar_kind(scalar), origin_current.at);
     if (scalar.dtype == DTYPE_FLOAT64) return value_float(scalar.as.f);
     ASSERT(scalar.dtype == DTYPE_BOOL || scalar.dtype == DTYPE_INT64);
     return scalar.dtype == DTYPE_BOOL ? value_bool(scalar.as.i != 0) : value_int(scalar.as.i);
@@ -32,10 +41,28 @@ Value value_from_scalar(Scalar scalar) {
 
 Status value_read_number(Value *value) {
     if (value->kind != VALUE_TENSOR || tensor_rank(value->as.tensor) != 0) return STATUS_OK;
+    return value_read_tensor(value->as.tensor, value);
+}
+
+Status value_read_tensor(Tensor *tensor, Value *out) {
     Scalar scalar;
-    TRY(tensor_read_scalar(value->as.tensor, &scalar));
-    *value = value_from_scalar(scalar);
+    uint64_t reads = foretelling() ? foretell_reads() : 0;
+    bool before = foretell_ignore_reads(true);
+    Status status = tensor_read_scalar(tensor, &scalar);
+    foretell_ignore_reads(before);
+    TRY(status);
+    scalar.unknown = foretelling() && foretell_reads() != reads;
+    *out = value_from_scalar(scalar);
     return STATUS_OK;
+}
+
+Value value_look(Value value) {
+    if (value.kind != VALUE_MEASURED) return value;
+    SourcePos at = value.as.measured.at;
+    uint32_t kind = value.as.measured.kind;
+    if (kind == VALUE_BOOL) return value_bool(foretell_choose(at));
+    int64_t guess = foretell_look(at);
+    return kind == VALUE_INT ? value_int(guess) : value_float((double)guess);
 }
 
 static Status whole_from_double(double number, const char *what, int64_t *out) {
@@ -49,6 +76,7 @@ static Status whole_from_double(double number, const char *what, int64_t *out) {
 Status value_to_int(Value value, const char *what, int64_t *out) {
     Value number = value;
     TRY(value_read_number(&number));
+    number = value_look(number);
     if (number.kind == VALUE_FLOAT) return whole_from_double(number.as.number, what, out);
     if (number.kind != VALUE_INT) return fail_kind(what, "an integer", value);
     *out = number.as.integer;
@@ -58,6 +86,7 @@ Status value_to_int(Value value, const char *what, int64_t *out) {
 Status value_to_double(Value value, const char *what, double *out) {
     Value number = value;
     TRY(value_read_number(&number));
+    number = value_look(number);
     if (number.kind == VALUE_INT)
         *out = (double)number.as.integer;
     else if (number.kind == VALUE_FLOAT)
@@ -72,6 +101,7 @@ Status value_to_bool(Value value, const char *what, bool *out) {
     if (value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) == 0 &&
         tensor_dtype(value.as.tensor) == DTYPE_BOOL)
         TRY(value_read_number(&flag));
+    if (value_kind_in_run(flag) == VALUE_BOOL) flag = value_look(flag);
     if (flag.kind == VALUE_BOOL) {
         *out = flag.as.boolean;
         return STATUS_OK;
@@ -83,6 +113,13 @@ Status value_to_bool(Value value, const char *what, bool *out) {
     return STATUS_TYPE;
 }
 
+static Scalar scalar_unknown(uint64_t kind) {
+    DType dtype = kind == VALUE_FLOAT  ? DTYPE_FLOAT64
+                  : kind == VALUE_BOOL ? DTYPE_BOOL
+                                       : DTYPE_INT64;
+    return (Scalar){.dtype = dtype, .unknown = true};
+}
+
 Status value_to_scalar(Value value, const char *what, Scalar *out) {
     Value number = value;
     TRY(value_read_number(&number));
@@ -92,6 +129,8 @@ Status value_to_scalar(Value value, const char *what, Scalar *out) {
         *out = (Scalar){.dtype = DTYPE_FLOAT64, .as.f = number_shown(number.as.number)};
     else if (number.kind == VALUE_BOOL)
         *out = (Scalar){.dtype = DTYPE_BOOL, .as.i = number.as.boolean};
+    else if (number.kind == VALUE_MEASURED)
+        *out = scalar_unknown(number.as.measured.kind);
     else
         return fail_kind(what, "a number", value);
     return STATUS_OK;
@@ -144,13 +183,20 @@ Status value_to_device(Value value, const char *what, Device **out) {
     return device_named(name->bytes, out);
 }
 
+Value value_guess(Value value) {
+    bool before = foretell_ignore_reads(true);
+    Value guess = value_look(value);
+    foretell_ignore_reads(before);
+    return guess;
+}
+
 // --- lists of numbers as tensors, shapes and integers ---
 
 // The numbers of a nested list, in row-major order.
 typedef struct Numbers {
     Shape shape;
     int depth_max; // of the shape, fixed by the first row that reaches a number; -1 before
-    bool any_float, any_int, any_bool;
+    bool any_float, any_int, any_bool, any_unknown;
     size_t count, capacity;
     double *floats;
     int64_t *integers;
@@ -167,6 +213,7 @@ static void push_number(Numbers *numbers, Scalar scalar) {
     numbers->any_float |= is_float;
     numbers->any_int |= scalar.dtype == DTYPE_INT64;
     numbers->any_bool |= scalar.dtype == DTYPE_BOOL;
+    numbers->any_unknown |= scalar.unknown;
     numbers->floats[numbers->count] = is_float ? scalar.as.f : (double)scalar.as.i;
     numbers->integers[numbers->count++] = is_float ? 0 : scalar.as.i;
 }
@@ -208,8 +255,12 @@ static Status collect_tensor(Numbers *numbers, Tensor *tensor, int depth, const 
     DTypeKind kind = dtype_kind(tensor_dtype(tensor));
     bool is_float = kind != DTYPE_KIND_INT && kind != DTYPE_KIND_BOOL;
     void *items = memory_allocate_zeroed((size_t)count, sizeof(double));
+    uint64_t reads = foretelling() ? foretell_reads() : 0;
+    bool before = foretell_ignore_reads(true);
     Status status =
         is_float ? tensor_read_floats(tensor, items) : tensor_read_integers(tensor, items);
+    foretell_ignore_reads(before);
+    numbers->any_unknown |= foretelling() && foretell_reads() != reads;
     for (int64_t i = 0; status == STATUS_OK && i < count; i++) {
         Scalar scalar = {.dtype = kind == DTYPE_KIND_BOOL ? DTYPE_BOOL : DTYPE_INT64};
         if (is_float)
@@ -250,7 +301,8 @@ static Status collect_numbers(Numbers *numbers, Value value, int depth, const ch
     case VALUE_TENSOR: return collect_tensor(numbers, value.as.tensor, depth, what);
     case VALUE_INT:
     case VALUE_FLOAT:
-    case VALUE_BOOL: {
+    case VALUE_BOOL:
+    case VALUE_MEASURED: {
         Scalar scalar;
         TRY(note_number(numbers, depth, what));
         TRY(value_to_scalar(value, what, &scalar));
@@ -341,6 +393,7 @@ static Status to_tensor(Value value, const char *what, DType floats, Tensor **ou
         status = value_stack(value, what, out);
     else if (status == STATUS_OK)
         status = numbers_to_tensor(&numbers, floats, out);
+    if (status == STATUS_OK && numbers.any_unknown) tensor_literal_forget(*out);
     free(numbers.floats);
     free(numbers.integers);
     return status;
@@ -421,8 +474,7 @@ Status value_to_ints(Value value, const char *what, int64_t **out, size_t *count
     case VALUE_RANGE: return ints_from_range(value.as.range, what, out, count);
     default: {
         int64_t number;
-        if (value.kind != VALUE_INT && value.kind != VALUE_FLOAT)
-            return fail_kind(what, "integers", value);
+        if (!value_is_number(value)) return fail_kind(what, "integers", value);
         TRY(value_to_int(value, what, &number));
         *out = memory_allocate(sizeof **out);
         **out = number;
@@ -437,7 +489,8 @@ static bool shape_from_literal(Value value, Shape *out) {
     if (value.kind != VALUE_TENSOR) return false;
     const Tensor *tensor = value.as.tensor;
     const HostNumbers *host = tensor->host;
-    if (!host || host->is_float || tensor_dtype(tensor) != DTYPE_INT64) return false;
+    if (!host || host->is_float || host->unknown || tensor_dtype(tensor) != DTYPE_INT64)
+        return false;
     if (tensor_rank(tensor) != 1 || tensor->view.dims[0] > RANK_MAX) return false;
     out->rank = (int)tensor->view.dims[0];
     for (int i = 0; i < out->rank; i++) out->dims[i] = size_given(host->as.integers[i]);

@@ -18,6 +18,12 @@ Status value_to_wide_tensor(Value value, const char *what, Tensor **out) MUST_US
 // A list of numbers and tensors of one shape as a float32 tensor, joined by operations so that
 // gradients flow on; nested literals count as lists.
 Status value_stack(Value value, const char *what, Tensor **out) MUST_USE;
+// What one that holds one number holds.
+Status value_read_tensor(Tensor *tensor, Value *out) MUST_USE;
+// The program looks at a number: what is guessed for one that only a run has; others stay.
+Value value_look(Value value);
+// The same for one that is only shown: nothing follows from it.
+Value value_guess(Value value);
 // Reads a rank-0 tensor as the plain number it holds; any other value stays. Never a new reference.
 Status value_read_number(Value *value) MUST_USE;
 // "x must be a list, but it is 5": records it and returns `code`.

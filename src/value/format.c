@@ -1,5 +1,6 @@
 // Format specs and texts with placeholders.
 #include "value/format.h"
+#include "value/convert.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -175,18 +176,10 @@ static Status wrong_value(const Spec *spec, const char *wanted, Value value) {
                 value_text(value).text);
 }
 
-// A rank-0 tensor becomes the number it holds; other values stay.
-static Status read_number_value(Value *value) {
-    if (value->kind != VALUE_TENSOR || tensor_rank(value->as.tensor) != 0) return STATUS_OK;
-    Scalar scalar;
-    bool before = foretell_ignore_reads(true);
-    Status status = tensor_read_scalar(value->as.tensor, &scalar);
-    foretell_ignore_reads(before);
-    TRY(status);
-    if (scalar.dtype == DTYPE_FLOAT64)
-        *value = value_float(scalar.as.f);
-    else
-        *value = scalar.dtype == DTYPE_BOOL ? value_bool(scalar.as.i != 0) : value_int(scalar.as.i);
+// A rank-0 tensor becomes the number it holds; other values stay. It is shown, and decides nothing.
+static Status read_shown_number(Value *value) {
+    TRY(value_read_number(value));
+    *value = value_guess(*value);
     return STATUS_OK;
 }
 
@@ -225,7 +218,7 @@ Status format_value(Value value, const char *spec_text, Text *out) {
     TRY(parse_spec(spec_text, &spec));
     bool plain = !spec.type && spec.precision < 0 && !spec.sign && !spec.comma && !spec.zero;
     bool number = value_is_number(value);
-    if (number && !plain && spec.type != 's') TRY(read_number_value(&value));
+    if (number && !plain && spec.type != 's') TRY(read_shown_number(&value));
     bool numeric = value.kind == VALUE_INT || value.kind == VALUE_FLOAT;
     if (spec.type == 's' && numeric) return wrong_value(&spec, "a string", value);
     if (numeric && spec.width == 0) return format_number(&spec, value, out);

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/utf8.h"
+#include "device/foretell.h"
 #include "tensor/scalar.h"
 #include "tensor/view.h"
 #include "value/convert.h"
@@ -17,11 +18,19 @@ enum { NESTING_COMPARED_MAX = 5000, ITEMS_MAX = 1 << 28 };
 typedef struct NumberStream {
     const void *items; // doubles or int64
     DTypeKind kind;
+    bool unknown; // only a run has them
     size_t at;
 } NumberStream;
 
+static uint64_t kind_of_number(const NumberStream *stream) {
+    return stream->kind == DTYPE_KIND_INT    ? VALUE_INT
+           : stream->kind == DTYPE_KIND_BOOL ? VALUE_BOOL
+                                             : VALUE_FLOAT;
+}
+
 static Value next_number(NumberStream *stream) {
     size_t i = stream->at++;
+    if (UNLIKELY(stream->unknown)) return value_measured(kind_of_number(stream), origin_current.at);
     if (stream->kind == DTYPE_KIND_INT) return value_int(((const int64_t *)stream->items)[i]);
     if (stream->kind == DTYPE_KIND_BOOL)
         return value_bool(((const int64_t *)stream->items)[i] != 0);
@@ -44,17 +53,27 @@ static Value nest(NumberStream *stream, const Shape *shape, int dim) {
     return list;
 }
 
-Value tensor_to_list(Tensor *tensor) {
+// All numbers of a tensor as nested lists.
+static Value read_nested(Tensor *tensor) {
     NumberStream stream = {.kind = dtype_kind(tensor_dtype(tensor))};
     bool integers = stream.kind == DTYPE_KIND_INT || stream.kind == DTYPE_KIND_BOOL;
     void *items = memory_allocate_zeroed((size_t)tensor_count(tensor), sizeof(double));
+    uint64_t reads = foretelling() ? foretell_reads() : 0;
+    bool before = foretell_ignore_reads(true);
     Status status =
         integers ? tensor_read_integers(tensor, items) : tensor_read_floats(tensor, items);
+    foretell_ignore_reads(before);
     Shape shape = tensor_shape(tensor);
     stream.items = items;
+    stream.unknown = foretelling() && foretell_reads() != reads;
     Value result = status == STATUS_OK ? nest(&stream, &shape, 0) : value_fail();
     free(items);
     return result;
+}
+
+Value tensor_to_list(Tensor *tensor) {
+    foretell_shape_read(tensor->view.buffer);
+    return read_nested(tensor);
 }
 
 Value tensor_element(Tensor *tensor, int64_t index) {
@@ -63,10 +82,10 @@ Value tensor_element(Tensor *tensor, int64_t index) {
     if (tensor_select(tensor, 0, index, &element) != STATUS_OK) return value_fail();
     if (tensor_rank(element) > 0 || dtype_is_float(tensor_dtype(element)))
         return value_tensor(element);
-    Scalar scalar;
-    Status status = tensor_read_scalar(element, &scalar);
+    Value number;
+    Status status = value_read_tensor(element, &number);
     tensor_release(element);
-    return status == STATUS_OK ? value_from_scalar(scalar) : value_fail();
+    return status == STATUS_OK ? number : value_fail();
 }
 
 static Value items_of_tensor(Tensor *tensor, const char *what) {
@@ -75,20 +94,10 @@ static Value items_of_tensor(Tensor *tensor, const char *what) {
         return value_fail();
     }
     int64_t count = tensor_shape_told(tensor).dims[0];
+    bool numbers = tensor_rank(tensor) == 1 && !dtype_is_float(tensor_dtype(tensor));
+    if (numbers && !dtype_is_quant(tensor_dtype(tensor))) return read_nested(tensor);
     Value list = value_list_of((size_t)count);
     if (list.kind == VALUE_FAIL) return list;
-    bool numbers = tensor_rank(tensor) == 1 && !dtype_is_float(tensor_dtype(tensor));
-    if (numbers && !dtype_is_quant(tensor_dtype(tensor))) {
-        int64_t *items = memory_allocate_zeroed((size_t)count, sizeof *items);
-        Status status = tensor_read_integers(tensor, items);
-        bool bools = tensor_dtype(tensor) == DTYPE_BOOL;
-        for (int64_t i = 0; status == STATUS_OK && i < count; i++)
-            list_push(list.as.list, bools ? value_bool(items[i] != 0) : value_int(items[i]));
-        free(items);
-        if (status == STATUS_OK) return list;
-        value_release(list);
-        return value_fail();
-    }
     for (int64_t i = 0; i < count; i++) {
         Value element = tensor_element(tensor, i);
         if (element.kind == VALUE_FAIL) {
@@ -254,6 +263,10 @@ static Value meet_element(Value number, Value element) {
     return value_float(number_round(value, float_width(dtype)));
 }
 
+static bool is_measured(Value value) {
+    return value.kind == VALUE_MEASURED;
+}
+
 static bool numbers_equal(Value a, Value b) {
     int order;
     return value_order_numbers(a, b, &order) && order == 0;
@@ -276,6 +289,10 @@ static Status equal_nested(Value a, Value b, int depth, bool *out) {
     a = met;
     TRY(value_read_number(&a));
     TRY(value_read_number(&b));
+    if (is_measured(a) || is_measured(b)) {
+        *out = foretell_choose(value_measured_at(a, b));
+        return STATUS_OK;
+    }
     bool numbers = (a.kind == VALUE_INT || a.kind == VALUE_FLOAT) &&
                    (b.kind == VALUE_INT || b.kind == VALUE_FLOAT);
     *out = numbers && numbers_equal(a, b);
@@ -324,6 +341,8 @@ static Status compare_nested(Value a, Value b, int depth, int *out) {
                     NESTING_COMPARED_MAX);
     TRY(value_read_number(&a));
     TRY(value_read_number(&b));
+    a = value_look(a);
+    b = value_look(b);
     bool a_number = a.kind == VALUE_INT || a.kind == VALUE_FLOAT;
     bool b_number = b.kind == VALUE_INT || b.kind == VALUE_FLOAT;
     bool lists = (a.kind == VALUE_LIST || a.kind == VALUE_TUPLE) && a.kind == b.kind;

@@ -13,7 +13,6 @@ typedef struct StructType {
     size_t field_count;
     const char *const *field_names;
     bool has_drop;    // the drop hook runs when the last reference to an instance goes
-    bool is_measured; // its fields are numbers that a run finds
     void *definition; // the evaluator's own: methods, field types, defaults
 } StructType;
 

@@ -5,6 +5,7 @@
 #include "base/number.h"
 #include "catalog/catalog.h"
 #include "device/foretell.h"
+#include "value/convert.h"
 #include "value/object.h"
 #include "value/print.h"
 
@@ -102,6 +103,7 @@ static Status print_nested(Value value, bool quoted, const Outer *outer, Text *o
     case VALUE_BOOL: text_append_string(out, value.as.boolean ? "true" : "false"); break;
     case VALUE_INT: number_append_integer(out, value.as.integer); break;
     case VALUE_FLOAT: number_append_float(out, value.as.number); break;
+    case VALUE_MEASURED: return value_print(value_guess(value), false, out);
     case VALUE_STRING:
         if (string_is_measured(value.as.string)) foretell_text_shown();
         if (quoted)
@@ -177,6 +179,7 @@ void value_describe(Value value, Text *out) {
     case VALUE_CELL: value_describe(value.as.cell->value, out); break;
     case VALUE_ABSENT:
     case VALUE_FAIL: text_append_string(out, "nothing"); break;
+    case VALUE_MEASURED: value_describe(value_look(value), out); break;
     case VALUE_NONE:
     case VALUE_BOOL:
     case VALUE_INT:

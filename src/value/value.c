@@ -81,6 +81,7 @@ const char *value_kind_name(Value value) {
         [VALUE_FAIL] = "error",
     };
     ASSERT(value.kind <= VALUE_CELL);
+    if (value.kind == VALUE_MEASURED) return names[value.as.measured.kind];
     if (value.kind == VALUE_STRUCT) return value.as.instance->type->name;
     if (value.kind == VALUE_HANDLE) return value.as.handle->type->name;
     return names[value.kind];

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/counted.h"
+#include "base/origin.h"
 #include "base/text.h"
 #include "tensor/tensor.h"
 
@@ -15,13 +16,14 @@ typedef enum ValueKind {
     VALUE_BOOL,
     VALUE_INT,
     VALUE_FLOAT,
-    VALUE_STRING,  // as.string: immutable, collected
-    VALUE_RANGE,   // as.range: collected
-    VALUE_BUILTIN, // as.builtin: a catalog row used as a value
-    VALUE_DTYPE,   // as.integer: a DType (x.dtype, dtype: float16)
-    VALUE_TYPE,    // a struct type used as a value
-    VALUE_ABSENT,  // an optional argument that was not given; an unset variable
-    VALUE_FAIL,    // evaluation failed: the words are in error_current()
+    VALUE_STRING,   // as.string: immutable, collected
+    VALUE_RANGE,    // as.range: collected
+    VALUE_BUILTIN,  // as.builtin: a catalog row used as a value
+    VALUE_DTYPE,    // as.integer: a DType (x.dtype, dtype: float16)
+    VALUE_TYPE,     // a struct type used as a value
+    VALUE_MEASURED, // as.measured: a number that only a run has (foretell.h)
+    VALUE_ABSENT,   // an optional argument that was not given; an unset variable
+    VALUE_FAIL,     // evaluation failed: the words are in error_current()
     VALUE_COUNTED_FIRST,
     VALUE_TENSOR = VALUE_COUNTED_FIRST,
     VALUE_LIST,
@@ -50,6 +52,10 @@ typedef struct Value {
     union {
         bool boolean;
         int64_t integer;
+        struct {
+            uint32_t kind; // that it has in a run: bool, int or float
+            SourcePos at;  // where it was read
+        } measured;
         double number;
         String *string;
         Range *range;
@@ -148,6 +154,10 @@ static inline Value value_int(int64_t i) {
 static inline Value value_float(double f) {
     return (Value){.kind = VALUE_FLOAT, .as.number = f};
 }
+// A number of that kind which only a run has: it goes through arithmetic, containers and texts.
+static inline Value value_measured(uint64_t kind, SourcePos at) {
+    return (Value){.kind = VALUE_MEASURED, .as.measured = {(uint32_t)kind, at}};
+}
 static inline Value value_tensor(Tensor *t) {
     return (Value){.kind = VALUE_TENSOR, .as.tensor = t};
 } // takes
@@ -211,9 +221,20 @@ static inline bool value_is_sequence(Value value) {
     return value.kind == VALUE_LIST || value.kind == VALUE_TUPLE;
 }
 
+// The kind that a value has in a run.
+static inline uint64_t value_kind_in_run(Value value) {
+    return value.kind == VALUE_MEASURED ? value.as.measured.kind : value.kind;
+}
+
+// Where that of two numbers was read which only a run has.
+static inline SourcePos value_measured_at(Value left, Value right) {
+    return left.kind == VALUE_MEASURED ? left.as.measured.at : right.as.measured.at;
+}
+
 // A number that is not a tensor; a bool is one.
 static inline bool value_is_plain_number(Value value) {
-    return value.kind == VALUE_INT || value.kind == VALUE_FLOAT || value.kind == VALUE_BOOL;
+    uint64_t kind = value_kind_in_run(value);
+    return kind == VALUE_INT || kind == VALUE_FLOAT || kind == VALUE_BOOL;
 }
 
 static inline bool value_is_counted(Value v) {

@@ -15,7 +15,10 @@ class DataGenerator(Generator):
             f"sum({t} > {self.real()}) as int / 4000", f"floor(max({t}) * 2.0) as int", f"float(str(floor(max({t})))) as int", f"len(str(sum({t})))",
             f"unique(floor({t} * 2.0)).shape[0]", f"{t}[{t} > {self.real()}].numel / 5000", f"len(f\"{{mean({t})}}\")",
             f"floor({t}[3, 4] * 3.0 + 9.0) as int", f"topk(reshape({t}, [-1]), 3)[1][0] % 17", f"to_list(argmax({t}, 1))[5] % 9",
-            f"int(read_back(sum({t})))", f"len([v for v in {t}[0] if v > {self.real()}]) / 10", f"(median({t}, 0)[3] * 10.0 + 10.0) as int")
+            f"int(read_back(sum({t})))", f"int(mean({t}) as float * {self.some(9, 90)}.0) % {self.size(3, 7, 20)}",
+            f"abs(sum([max({t}) as float, {self.real()}, 2.0]) as int)", f"tensor([argmax({t}[0]) % 9, {self.size(1, 8)}])[{self.size(0, 1)}]",
+            f"max(sum({t} > {self.real()}) as int / 5000, {self.size(1, 8)})", f"{{ chr: floor(max({t})) as int }}[chr]".replace("chr", '"n"'),
+            f"round(abs(max({t}) as float), 0) as int", f"len([v for v in {t}[0] if v > {self.real()}]) / 10", f"(median({t}, 0)[3] * 10.0 + 10.0) as int")
 
     def real(self):
         return self.some("-1.5", "-0.3", "0.0", "0.2", "1.0", "2.5", "9.0")
@@ -23,7 +26,9 @@ class DataGenerator(Generator):
     def condition(self):
         return self.some(f"mean(t) > {self.some('-0.001', '0.0', '0.001')}", f"any(t > {self.real()})", f"all(t > {self.real()})",
                          f"{self.number()} > {self.size(1, 4, 9)}", f"argmax(t) == {self.size(0, 5)}", f"str(max(t) > {self.real()}) == \"true\"",
-                         f"not (t[0, 0] > {self.real()}) and sum(t) < 0.0", f"t[1, 1] > t[2, 2]", f"max(t) in [3.0, 4.0]")
+                         f"not (t[0, 0] > {self.real()}) and sum(t) < 0.0", f"t[1, 1] > t[2, 2]", f"max(t) in [3.0, 4.0]",
+                         f"mean(t) as float * {self.some('2.0', '-1.0')} > {self.real()}", f"(sum(t > {self.real()}) as int) % 2 == 0",
+                         f"list(max(t) as float, 1)[0] > {self.real()}", f"not (any(t > {self.real()}) as bool)")
 
     # --- what numbers decide ---
 

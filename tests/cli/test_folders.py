@@ -295,8 +295,12 @@ class Folders(unittest.TestCase):
                 print(to_json((w as float32).reshape([-1, 64]).to_list()))
             }
             save_model(m, "a.gguf")
-            print([t.name for t in load_model("a.gguf").tensors()])"""
+            print([t.name for t in load_model("a.gguf").tensors()])
+            print([t.name for t in m.tensors()])"""
         lines = outcome(code, self.folder).out.splitlines()
+        about = json.loads(run("models", "--json", folder).out)
+        self.assertEqual((about["parameters"], about["bytes"]), (2 * experts * rows * blocks * 32, len(data))) # each once
+        self.assertEqual(sorted(json.loads(lines.pop())), sorted(json.loads(lines[6])))
         self.assertEqual(lines[0::2], ["mxfp4 [3, 2, 64]", "mxfp4 [3, 2, 64]", "mxfp4 [3, 4, 64]",
                                        '["blk.0.ffn_gate_exps.weight", "blk.0.ffn_up_exps.weight", "blk.0.ffn_down_exps.weight"]'])
         self.assertEqual([json.loads(line) for line in lines[1:6:2]], [wanted["gate_up_proj"][0::2], wanted["gate_up_proj"][1::2], wanted["down_proj"]])

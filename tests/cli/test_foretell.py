@@ -172,7 +172,8 @@ class Words(unittest.TestCase):
                  "if str(max(x)) == \"4.0\" { zeros([3000, 1000]) }", "if str(max(x)) < \"4\" { zeros([3000, 1000]) }",
                  "for c in str(max(x)) { let y = zeros([100]) }", "for i in 0..30 { if any(x > i) { let y = zeros([100]) } }",
                  "write_file(\"n.txt\", str(max(x)))\nlet n = zeros([len(read_file(\"n.txt\")), 10])",
-                 "try { assert_eq(sum(x), 3.0) } catch e { let y = zeros([3000, 1000]) }",
+                 "let n = sum(x > 0.0) as int\nfor i in 0..n { let y = zeros([i]) }", "let n = mean(x) as float\nlet y = [1, 2, 3, 4][int(n * 9.0)]",
+                 "let l = to_list(x[0])\nprint(sorted(l)[0])", "let t = tensor(list(argmax(x[0]), 2))\nzeros(t)",
                  "save({ n: x[0] * 9.0 }, \"n.safetensors\")\nlet y = zeros([abs(load(\"n.safetensors\").n[1] as int) + 1, 10])")
         for look in looks:
             with self.subTest(look):
@@ -182,8 +183,7 @@ class Words(unittest.TestCase):
                 self.assertIsInstance(found["estimate"], int)
                 out = self.check(code).out
                 self.assertRegex(out, r"estimate +[\d.]+ MB   at program\.tl:\d")
-                self.assertIn("no bound: nothing limits what the numbers decide that are read at program.tl:" +
-                              ("2" if "\n" not in look else "3"), out)
+                self.assertRegex(out, "no bound: nothing limits what the numbers decide that are read at program.tl:[23]:")
 
     def test_calls_that_take_long_lists_take_no_longer(self):
         code = "let l = list(true, \"x\") * 200000\nlet i = 0\nwhile i < l.len() { i += 1 }\nprint(l.pop(), join(l[1:2], \",\"))\n"
@@ -199,6 +199,55 @@ class Words(unittest.TestCase):
                 found = json.loads(self.check(f"let x = randn([300, 300])\n{use}\n", "--json").out)
                 self.assertEqual((found["claim"], found["loose"]), ("exact", []))
 
+    def test_numbers_of_the_host_carry_on_that_they_are_unknown(self):
+        for use in ("print(n, k, b, f\"{n:.2} {k}\", str(n), type(n), type(k), type(b))", "let total = 0\ntotal += k\nprint(total * 2 - 1, k % 7, k / n, -n, not b)",
+                    "print(n < 0.5, k == 3, n != n, [n, 2.0], list(n, k), { \"n\": n }, to_json({ \"n\": n }))",
+                    "let l = []\nfor i in 0..3 { l.push(n * i) }\nprint(sum(l), mean(l), max(l), tensor(l) + 1, len(l))",
+                    "print(sqrt(n), abs(n), round(n, 2), max(n, 0.5), min(n, n), int(n), float(k), bool(k), floor(n))",
+                    "let y = x * n + k\nx[0] = n\ny[1, 1] = k\nprint(sum(y))", "fn f(a: float, b: int, c: bool) -> float { a + b }\nprint(f(n, k, b))",
+                    "assert(n < 5.0)\nassert_eq(n, n)\nassert_about_eq(n, n)\nassert(b)", "print(float(str(n)) + 1.0, int(str(k)))",
+                    "let s = { \"l\": list() }\ns[\"l\"].push(n)\nwrite_file(\"n.json\", to_json(s))", "print([v * 2.0 for v in to_list(x[0])][0])",
+                    "let w = learnable(randn([300, 300]))\nfor i in 0..3 { backward(mean((x @ w) ** 2))\nprint(clip_grad_norm(0.1)) }"):
+            with self.subTest(use):
+                code = f"let x = randn([300, 300])\nlet n = mean(x) as float\nlet k = sum(x > 0.0) as int\nlet b = any(x > 3.0) as bool\n{use}\n"
+                found = json.loads(self.check(code, "--json").out)
+                self.assertEqual((found["claim"], found["loose"], found["failure"]), ("exact", [], None))
+
+    def test_tensors_of_unknown_numbers_are_unknown(self):
+        for made in ("tensor([n, 1.0])", "[n, 1.0]", "ones([2]) * n", "stack(list(mean(x), mean(x)), 0)", "tensor([k, 1])"):
+            with self.subTest(made):
+                code = (f"let x = randn([300, 300])\nlet n = mean(x) as float\nlet k = argmax(x[0])\nlet t = {made}\n"
+                        "if t[0] > 0.0 { zeros([1000, 1000]) } else { zeros([2000, 1000]) }\n")
+                found = json.loads(self.check(code, "--json").out)
+                self.assertEqual((found["claim"], found["failure"]), ("bound", None))
+                self.assertGreater(found["peak"], 2000 * 1000 * 4)
+
+    def test_conditions_on_numbers_of_the_host_are_bounded(self):
+        for condition in ("n > 3.0", "k % 2 == 0", "b", "n > 0.0 and k < 9", "k in [3, 4]", "max(n, 1) > 0", "list(n, k) == list(1, 2)"):
+            with self.subTest(condition):
+                code = ("let x = randn([300, 300])\nlet n = mean(x) as float\nlet k = sum(x > 0.0) as int\nlet b = any(x > 3.0) as bool\n"
+                        f"if {condition} {{ zeros([3000, 1000]) }} else {{ zeros([2000, 1000]) }}\n")
+                found = json.loads(self.check(code, "--json").out)
+                self.assertEqual((found["claim"], found["failure"]), ("bound", None))
+                self.assertLessEqual({place["line"] for place in found["loose"]}, {2, 3, 5})
+                self.assertGreaterEqual(found["peak"], 3000 * 1000 * 4)
+
+    def test_a_text_of_a_model_is_as_long_as_it_can_be(self):
+        model = FIXTURES / "models/stories260K.gguf"
+        for use, claim in (('print(generate(m, "Once", 30))', "bound"), ('print(len(generate(m, "Once", 30)))', "estimate"),
+                           ('let a = generate(m, "Once", 30, details: true, logprobs: 1)\nprint(a.finish, a.ids, a.logprobs[0].logprob)', "bound"),
+                           ('let a = generate(m, "Once", 30, details: true)\nif a.ids[0] == 3 { zeros([10]) }', "bound"),
+                           ('print(generate(m, "Once", 30, on_token: fn(t) { print(t) }))', "estimate")):
+            with self.subTest(use):
+                with tempfile.TemporaryDirectory() as folder:
+                    Path(folder, "program.tl").write_text(f'let m = load_model("{model}")\n{use}\n')
+                    found = foretold("--device", "cpu", "program.tl", cwd=folder)
+                    peak, result = measured("--device", "cpu", "program.tl", cwd=folder)
+                self.assertEqual((result.status, found["failure"], found["claim"]), (0, None, claim))
+                if claim == "bound":
+                    self.assertEqual(found["loose"][0]["line"], 2)
+                    self.assertGreaterEqual(found["peak"], peak)
+
     def test_what_training_finds_decides_nothing_in_secret(self):
         begin = ("let w = learnable(randn([256, 256]))\nlet x = randn([256, 256])\nlet kept = []\nlet result = learn {\n"
                  "    kept.push(zeros([256, 256]))\n    objective: mean((x @ w) ** 2), optimizer: sgd(lr: 0.0001), progress: false\n")
@@ -207,8 +256,8 @@ class Words(unittest.TestCase):
         for look in ("result.best", "parts(result).best"):
             uses = begin + f"    epochs: 3\n}}\nif {look} < 0.5 {{ zeros([10]) }} else {{ zeros([2000, 2000]) }}\n"
             found = json.loads(self.check(uses, "--json").out)
-            self.assertEqual((found["claim"], [place["line"] for place in found["loose"]]), ("estimate", [9]))
-            self.assertGreater(found["estimate"], 2000 * 2000 * 4)
+            self.assertEqual((found["claim"], [place["line"] for place in found["loose"]]), ("bound", [9]))
+            self.assertGreater(found["peak"], 2000 * 2000 * 4)
             self.assertLess(found["sure"]["peak"], 2000 * 2000 * 4)
         for judged in ("", ", validate: sum(x)"):
             found = json.loads(self.check(begin + f"    epochs: 30, patience: 2{judged}\n}}\n", "--json").out)

@@ -14,7 +14,7 @@ import unittest
 from pathlib import Path
 
 from memory_programs import Generator
-from test_foretell import measured
+from test_foretell import foretold, measured, most_of
 from tl import ROOT, TL, fixture, need_no_sanitizer, run, run_code
 
 # Other devices move to the host's memory.
@@ -99,6 +99,42 @@ def wait_for(condition, seconds=120):
     while not condition() and time.monotonic() < end:
         time.sleep(0.02)
     return condition()
+
+
+# The long operations, each next to 768 KB that are read again after it.
+LARGEST = {
+    "reduction": "let x = randn([512, 1024])\nprint(sum(sum(x, 0)) as float, mean(x) as float, sum(std(x, 1)) as float)",
+    "softmax": "let x = randn([512, 1024])\nprint(sum(softmax(x, 1)[:, 0]) as float, sum(log_softmax(x, 0)[3]) as float)",
+    "attention": "let (q, k, v) = (learnable(randn([1, 128, 8, 64])), randn([1, 128, 8, 64]), randn([1, 128, 8, 64]))\n"
+                 "backward(mean(attention(q, k, v, causal: true) ** 2))\nprint(sum(grad(q) ** 2) as float)",
+    "cross entropy": "let w = learnable(randn([64, 2048]))\nlet x = randn([256, 64])\nlet y = randint(0, 2048, [256])\n"
+                     "backward(cross_entropy(x @ w, y))\nprint(sum(grad(w) ** 2) as float)",
+    "optimizer": "let w = learnable(randn([512, 512]))\nlet x = randn([64, 512])\n"
+                 "let r = learn { objective: mean((x @ w) ** 2), optimizer: adam(lr: 0.01), epochs: 2, progress: false }\nprint(r.losses, sum(w) as float)",
+    "elementwise": "let (x, y) = (randn([512, 512]), randn([512, 512]))\n"
+                   "print(sum(exp(-x * x + y) * tanh(y - x) / (1.0 + abs(x * y)) + sqrt(abs(x)) - log(1.0 + y * y)) as float)",
+    "product": "print(sum(kept[0] @ randn([256, 512])) as float)",
+    "sort": "let x = randn([512, 512])\nprint(sum(sort(x, 1)[:, 3]) as float, sum(cumsum(x, 0)) as float)",
+}
+
+
+class Largest(unittest.TestCase):
+    """A script completes where its largest operation fits, and where that takes what is lent to it."""
+    every_device = True
+
+    def test_the_long_operations(self):
+        for name, code in LARGEST.items():
+            with tempfile.TemporaryDirectory() as folder:
+                Path(folder, "program.tl").write_text("seed(1)\nlet kept = [randn([256, 256]) for i in 0..3]\n" + code +
+                                                      "\nlet t = 0.0\nfor k in kept { t += sum(k) as float }\nprint(t)\n")
+                free = run("run", "program.tl", cwd=folder)
+                found = foretold("program.tl", cwd=folder)
+                for most in (found["operation"]["bytes"] + 65536, found["tensor"]["bytes"] + 65536, found["tensor"]["bytes"] // 2):
+                    with self.subTest(name, limit=most):
+                        result = run("run", "--memory-check", "--memory-limit", most, "program.tl", cwd=folder)
+                        self.assertEqual((result.status, result.out), (0, free.out), result.err)
+                        self.assertGreater(most_of(found), most)
+                        self.assertIsNotNone(moved(result) or lent(result), result.err)
 
 
 class NextToTheRun(unittest.TestCase):

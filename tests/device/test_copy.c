@@ -261,9 +261,10 @@ static void test_quantised(void **state) {
 static void test_fill(void **state) {
     (void)state;
     static const int64_t shapes[][3] = {{3, 5, 7}, {1, 1, 40000}, {2, 0, 3}};
-    static const Scalar scalars[] = {{DTYPE_INT64, {.i = 0}},        {DTYPE_INT64, {.i = 77}},
-                                     {DTYPE_BOOL, {.i = 1}},         {DTYPE_FLOAT64, {.f = 2.75}},
-                                     {DTYPE_FLOAT64, {.f = -1e300}}, {DTYPE_FLOAT64, {.f = NAN}}};
+    static const Scalar scalars[] = {
+        {.dtype = DTYPE_INT64, .as.i = 0},        {.dtype = DTYPE_INT64, .as.i = 77},
+        {.dtype = DTYPE_BOOL, .as.i = 1},         {.dtype = DTYPE_FLOAT64, .as.f = 2.75},
+        {.dtype = DTYPE_FLOAT64, .as.f = -1e300}, {.dtype = DTYPE_FLOAT64, .as.f = NAN}};
     for (int dtype = 0; dtype < PLAIN_DTYPES; dtype++)
         for (Layout layout = 0; layout < LAYOUT_COUNT; layout++)
             for (int shape = 0; shape < 3; shape++)

@@ -305,7 +305,7 @@ static void check_put(DType dtype, Layout layout, int source_kind) {
     int64_t count = array_count(&out.view);
     for (int64_t i = 0; i < count; i++) array_set(&before, i, array_get(&out, i));
     KernelCall call = {.inputs = {{.view = source_kind ? array_view(&source) : NULL,
-                                   .scalar = {DTYPE_INT64, {.i = 1}}},
+                                   .scalar = {.dtype = DTYPE_INT64, .as.i = 1}},
                                   {.view = array_view(&mask)}},
                        .outputs = {array_view(&out)},
                        .op_name = "index_put"};

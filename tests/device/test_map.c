@@ -466,7 +466,7 @@ static void run_integers(const IntegerFormula *formula, Array *out, Array *in,
     for (int k = 0; k < formula->arity; k++) call.inputs[k].view = array_view(&in[k]);
     if (scalar) {
         call.inputs[formula->arity - 1].view = NULL;
-        call.inputs[formula->arity - 1].scalar = (Scalar){DTYPE_INT64, {.i = *scalar}};
+        call.inputs[formula->arity - 1].scalar = (Scalar){.dtype = DTYPE_INT64, .as.i = *scalar};
     }
     assert_int_equal(run_kernel(KERNEL_MAP, &call), STATUS_OK);
 }
@@ -553,8 +553,8 @@ static void test_broadcast_and_scalars(void **state) {
         call.n_inputs = 3;
         for (int k = 0; k < 3; k++) {
             call.inputs[k].view = numbers >> k & 1 ? NULL : array_view(&in[k]);
-            call.inputs[k].scalar =
-                k == 1 ? (Scalar){DTYPE_INT64, {.i = 3}} : (Scalar){DTYPE_FLOAT64, {.f = 0.25 + k}};
+            call.inputs[k].scalar = k == 1 ? (Scalar){.dtype = DTYPE_INT64, .as.i = 3}
+                                           : (Scalar){.dtype = DTYPE_FLOAT64, .as.f = 0.25 + k};
         }
         assert_int_equal(run_kernel(KERNEL_MAP, &call), STATUS_OK);
         for (int64_t i = 0; i < 37 * 41; i++) {
@@ -590,7 +590,7 @@ static void test_programs_in_place(void **state) {
         call.n_inputs = 3;
         call.inputs[0].view = array_view(&in[0]);
         call.inputs[1].view = array_view(&in[1]);
-        call.inputs[2].scalar = (Scalar){DTYPE_INT64, {.i = 2}};
+        call.inputs[2].scalar = (Scalar){.dtype = DTYPE_INT64, .as.i = 2};
         call.options.n_steps = 4;
         call.options.steps[1] = (MapStep){MAP_MUL, 3, 2, 0};
         call.options.steps[2] = (MapStep){MAP_RELU, 4, 0, 0};

@@ -106,7 +106,7 @@ static void run_fill(const Fixture *fixture, int64_t value) {
     KernelCall call = {.kernel = KERNEL_FILL,
                        .n_inputs = 1,
                        .n_outputs = 1,
-                       .inputs = {{.scalar = {DTYPE_INT64, {.i = value}}}},
+                       .inputs = {{.scalar = {.dtype = DTYPE_INT64, .as.i = value}}},
                        .outputs = {&fixture->index},
                        .op_name = "full"};
     assert_int_equal(fixture->device->backend->run(fixture->device, &call), STATUS_OK);
@@ -127,7 +127,7 @@ static void run_add(const Fixture *fixture, int64_t value) {
         .kernel = KERNEL_MAP,
         .n_inputs = 2,
         .n_outputs = 1,
-        .inputs = {{.view = &fixture->index}, {.scalar = {DTYPE_INT64, {.i = value}}}},
+        .inputs = {{.view = &fixture->index}, {.scalar = {.dtype = DTYPE_INT64, .as.i = value}}},
         .outputs = {&fixture->index},
         .options = {.compute = DTYPE_INT64, .n_steps = 1, .steps = {{MAP_ADD, 0, 1, 0}}},
         .op_name = "add"};

@@ -70,7 +70,7 @@ static TensorView row_of(Buffer *buffer, int64_t count) {
 static Status run_fill(Device *device, Buffer *buffer, int64_t count, double value) {
     TensorView out = row_of(buffer, count);
     KernelCall call = {.kernel = KERNEL_FILL, .n_inputs = 1, .n_outputs = 1, .op_name = "full"};
-    call.inputs[0].scalar = (Scalar){DTYPE_FLOAT64, {.f = value}};
+    call.inputs[0].scalar = (Scalar){.dtype = DTYPE_FLOAT64, .as.f = value};
     call.outputs[0] = &out;
     return device->backend->run(device, &call);
 }
@@ -81,8 +81,8 @@ static Status run_affine(Device *device, Buffer *out, Buffer *x, int64_t count, 
     TensorView to = row_of(out, count), from = row_of(x, count);
     KernelCall call = {.kernel = KERNEL_MAP, .n_inputs = 3, .n_outputs = 1, .op_name = "affine"};
     call.inputs[0].view = &from;
-    call.inputs[1].scalar = (Scalar){DTYPE_FLOAT64, {.f = factor}};
-    call.inputs[2].scalar = (Scalar){DTYPE_FLOAT64, {.f = term}};
+    call.inputs[1].scalar = (Scalar){.dtype = DTYPE_FLOAT64, .as.f = factor};
+    call.inputs[2].scalar = (Scalar){.dtype = DTYPE_FLOAT64, .as.f = term};
     call.outputs[0] = &to;
     call.options.n_steps = 1;
     call.options.steps[0] = (MapStep){MAP_AFFINE, 0, 1, 2};
