@@ -29,7 +29,7 @@ enum { USUAL_COLUMNS = 80 };
 
 // The numbers of a plot are copies, so that they outlive the tensors they came from.
 typedef struct Request {
-    Plot plot;
+    Plot plot, below;
     double *owned[2 * PLOT_SERIES_MAX];
     size_t owned_count;
 } Request;
@@ -96,17 +96,30 @@ static bool is_series(Value value) {
            (value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) > 0);
 }
 
-// The curves of a learn block's value.
+static Value curve_of(const Instance *result, const char *name) {
+    size_t field = 0;
+    while (strcmp(result->type->field_names[field], name) != 0) field++;
+    return result->fields[field];
+}
+
+// The curves of a learn block's value; rates are of another size than losses.
 static Status add_training(Request *request, const Instance *result) {
-    static const char *const curves[][2] = {
-        {"losses", "loss"}, {"validations", "validation"}, {"rates", "rate"}};
-    for (size_t i = 0; i < sizeof curves / sizeof *curves; i++)
-        for (size_t f = 0; f < result->type->field_count; f++) {
-            Value curve = result->fields[f];
-            if (strcmp(result->type->field_names[f], curves[i][0]) != 0) continue;
-            if (curve.as.list->count > 0) TRY(add_numbers(request, curve, curves[i][1]));
-        }
-    if (!request->plot.x_label) request->plot.x_label = "epoch";
+    static const char *const judged[][2] = {{"losses", "loss"}, {"validations", "validation"}};
+    Plot *plot = &request->plot;
+    if (!plot->x_label) plot->x_label = "epoch";
+    for (size_t i = 0; i < sizeof judged / sizeof *judged; i++) {
+        Value curve = curve_of(result, judged[i][0]);
+        if (curve.as.list->count > 0) TRY(add_numbers(request, curve, judged[i][1]));
+    }
+    const double *rates = NULL;
+    Shape shape;
+    Value curve = curve_of(result, "rates");
+    if (curve.as.list->count == 0) return STATUS_OK;
+    TRY(read_numbers(request, curve, "rates", &rates, &shape));
+    request->below = (Plot){.kind = plot->kind, .x_label = plot->x_label, .x_log = plot->x_log};
+    request->below.series[0] = (PlotSeries){"rate", NULL, rates, curve.as.list->count};
+    request->below.series_count = 1;
+    plot->below = &request->below;
     return STATUS_OK;
 }
 

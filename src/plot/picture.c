@@ -16,8 +16,8 @@ static const Color ink = {40, 40, 40}, gray = {120, 120, 120}, grid = {228, 228,
 typedef struct Picture {
     const Chart *chart;
     Painter *painter;
-    int width, height;
-    Box area; // inside the axes
+    int width, height, top; // of this chart's part of it
+    Box area;               // inside the axes
 } Picture;
 
 static double x_pixel(const Picture *picture, double x) {
@@ -57,7 +57,8 @@ static void lay_out(Picture *picture) {
     left = fmin(left, picture->width / 2.0 - 20);
     bottom = fmin(bottom, picture->height / 2.0);
     top = fmin(top, picture->height / 2.0 - 10);
-    picture->area = (Box){left, top, picture->width - left - right, picture->height - top - bottom};
+    picture->area = (Box){left, picture->top + top, picture->width - left - right,
+                          picture->height - top - bottom};
     ASSERT(picture->area.width >= 1 && picture->area.height >= 1);
 }
 
@@ -112,13 +113,15 @@ static void draw_words(const Picture *picture) {
     Box area = picture->area;
     double middle = area.x + area.width / 2;
     Text note = {0};
-    if (plot->title) letter(picture, (Point){middle, 24}, plot->title, title_size, ANCHOR_MIDDLE);
+    if (plot->title)
+        letter(picture, (Point){middle, picture->top + 24.0}, plot->title, title_size,
+               ANCHOR_MIDDLE);
     if (chart_note(picture->chart, &note))
         letter(picture, (Point){middle, area.y - 6}, text_get(&note), small_size, ANCHOR_MIDDLE);
     text_free(&note);
     if (plot->x_label)
-        letter(picture, (Point){middle, picture->height - 10.0}, plot->x_label, letter_size,
-               ANCHOR_MIDDLE);
+        letter(picture, (Point){middle, picture->top + picture->height - 10.0}, plot->x_label,
+               letter_size, ANCHOR_MIDDLE);
     Lettering upwards = {
         .size = letter_size, .anchor = ANCHOR_MIDDLE, .upwards = true, .color = ink};
     if (plot->y_label)
@@ -259,7 +262,7 @@ static void draw_heat(const Picture *picture) {
     draw_scale(picture);
 }
 
-static void draw(Picture *picture) {
+static void draw_chart(Picture *picture) {
     static void (*const drawers[PLOT_KIND_COUNT])(const Picture *) = {
         [PLOT_LINE] = draw_points,
         [PLOT_SCATTER] = draw_points,
@@ -271,6 +274,23 @@ static void draw(Picture *picture) {
     drawers[picture->chart->plot->kind](picture);
     draw_frame(picture);
     draw_words(picture);
+}
+
+static Status draw_part(Picture *picture, const Plot *plot, int top, int height) {
+    Chart chart;
+    TRY(chart_new(plot, (ChartTicks){.x = picture->width / 100, .y = height / 60 + 1}, &chart));
+    picture->chart = &chart;
+    picture->top = top;
+    picture->height = height;
+    draw_chart(picture);
+    chart_free(&chart);
+    return STATUS_OK;
+}
+
+static Status draw(Picture *picture, const Plot *plot) {
+    int all = picture->height, upper = plot->below ? all - all / 3 : all;
+    TRY(draw_part(picture, plot, 0, upper));
+    return plot->below ? draw_part(picture, plot->below, upper, all - upper) : STATUS_OK;
 }
 
 static const struct {
@@ -306,17 +326,12 @@ static Status draw_to(const Plot *plot, OpenPainter open, const char *path, FILE
                        .height = plot->height ? plot->height : USUAL_HEIGHT};
     TRY(check_size("width", picture.width));
     TRY(check_size("height", picture.height));
-    Chart chart;
-    TRY(chart_new(plot, (ChartTicks){.x = picture.width / 100, .y = picture.height / 60}, &chart));
-    picture.chart = &chart;
-    Status status = open(picture.width, picture.height, &picture.painter);
-    if (status == STATUS_OK) {
-        draw(&picture);
+    TRY(open(picture.width, picture.height, &picture.painter));
+    Status status = draw(&picture, plot);
+    if (status == STATUS_OK)
         status =
             path ? file_replace_stream(path, save, picture.painter) : save(stream, picture.painter);
-        picture.painter->free(picture.painter);
-    }
-    chart_free(&chart);
+    picture.painter->free(picture.painter);
     return status;
 }
 

@@ -34,6 +34,8 @@ typedef struct Plot {
     size_t rows, columns; // of a heatmap
     int bins;             // of a histogram; 0: as many as Sturges' rule says
     int width, height;    // pixels, or characters of the drawing; 0: a usual size
+    // Drawn in the lower third, with axes of its own; NULL: nothing. Sizes are those above.
+    const struct Plot *below;
 } Plot;
 
 // The kind of that name: "line", "scatter", "histogram", "heatmap". STATUS_VALUE.

@@ -280,19 +280,14 @@ static Status check_size(const char *what, int size, int low) {
                 COLUMNS_MAX, size);
 }
 
-Status plot_print(const Plot *plot, int columns, bool color, Text *out) {
+static Status print_part(const Plot *plot, Page page) {
     static void (*const printers[PLOT_KIND_COUNT])(const Page *) = {
         [PLOT_LINE] = print_points,
         [PLOT_SCATTER] = print_points,
         [PLOT_HISTOGRAM] = print_bars,
         [PLOT_HEATMAP] = print_heat,
     };
-    if (plot->width) TRY(check_size("width", plot->width, COLUMNS_MIN));
-    if (plot->height) TRY(check_size("height", plot->height, ROWS_MIN));
     Chart chart;
-    Page page = {.columns = plot->width ? plot->width : columns, .color = color, .out = out};
-    if (page.columns < COLUMNS_MIN) page.columns = COLUMNS_MIN;
-    page.rows = plot->height ? plot->height : usual_rows(plot);
     if (plot->kind == PLOT_HEATMAP && (size_t)page.rows > plot->rows) page.rows = (int)plot->rows;
     ChartTicks ticks = {.x = page.columns / 12 + 1,
                         .y = page.rows < TICKS_DOWN ? page.rows : TICKS_DOWN};
@@ -300,10 +295,21 @@ Status plot_print(const Plot *plot, int columns, bool color, Text *out) {
     page.chart = &chart;
     Text note = {0};
     if (plot->title) append_centered(&page, plot->title, 0);
-    if (plot->y_label) text_format(out, "%s\n", plot->y_label);
+    if (plot->y_label) text_format(page.out, "%s\n", plot->y_label);
     printers[plot->kind](&page);
-    if (chart_note(&chart, &note)) text_format(out, "%s\n", text_get(&note));
+    if (chart_note(&chart, &note)) text_format(page.out, "%s\n", text_get(&note));
     text_free(&note);
     chart_free(&chart);
     return STATUS_OK;
+}
+
+Status plot_print(const Plot *plot, int columns, bool color, Text *out) {
+    if (plot->width) TRY(check_size("width", plot->width, COLUMNS_MIN));
+    if (plot->height) TRY(check_size("height", plot->height, ROWS_MIN));
+    Page page = {.columns = plot->width ? plot->width : columns, .color = color, .out = out};
+    if (page.columns < COLUMNS_MIN) page.columns = COLUMNS_MIN;
+    page.rows = plot->height ? plot->height : usual_rows(plot);
+    TRY(print_part(plot, page));
+    page.rows = page.rows / 2 > ROWS_MIN ? page.rows / 2 : ROWS_MIN;
+    return plot->below ? print_part(plot->below, page) : STATUS_OK;
 }

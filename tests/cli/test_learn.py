@@ -370,11 +370,17 @@ addEventListener("load", () => {
             plot(r, height: 12)
             plot(r, "{self.path.parent / 'curves.svg'}", title: "curves")
         """)
-        self.assertIn("* loss   + validation   o rate", result.out)
-        self.assertIn("epoch", result.out)
-        self.assertEqual(Page((self.path.parent / "curves.svg").read_text()).curves, 3)
+        # The rate has a chart of its own below: next to losses it would be a line at 0.
+        lines = result.out.splitlines()
+        self.assertRegex(result.out, r"(?s)\* loss   \+ validation\n.* rate$")
+        self.assertEqual([line.strip() for line in lines].count("epoch"), 2)
+        self.assertEqual(sum(" ┤" in line or " │" in line for line in lines), 12 + 6, result.out)
+        svg = (self.path.parent / "curves.svg").read_text()
+        self.assertEqual(Page(svg).curves, 3)
+        heights = [float(y) for y in re.findall(r'y="([0-9.]+)" [^>]*>epoch<', svg)]
+        self.assertEqual(heights, [324, 490])
         result = run_code(self.block(self.path) + "plot(r)")
-        self.assertIn("* loss   + rate", result.out)
+        self.assertRegex(result.out, r"(?s)⣿ loss\n.*⣿ rate$")
 
 
 def interrupt(wanted):
