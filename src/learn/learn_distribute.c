@@ -200,7 +200,8 @@ static Status begin_step(LearnStep *step, int64_t end) {
         step->elements += tensor_count(step->parameters.items[i]);
     }
     fill_buckets(step);
-    TRY(pieces_begin(step->pieces, step->elements, run->fast));
+    double rate = optimizer_rate(run->optimizer);
+    TRY(pieces_begin(step->pieces, step->elements, rate, run->fast));
     return cut_parameters(run, &step->parameters);
 }
 

@@ -426,9 +426,10 @@ static Status check(const RanksRequest *request, Tensor *x) {
     if (dtype_is_quant(dtype))
         return fail(STATUS_DTYPE, "%s: x is %s; dequantise it first", name,
                     tensor_type_name(x).text);
-    if (reduces(request->call) && dtype == DTYPE_BOOL)
-        return fail(STATUS_DTYPE, "%s: x is %s; convert it to numbers first", name,
-                    tensor_type_name(x).text);
+    bool chooses = request->reduction == RANKS_MAX || request->reduction == RANKS_MIN;
+    if (reduces(request->call) && dtype == DTYPE_BOOL && !chooses)
+        return fail(STATUS_DTYPE, "%s: x is %s, of which there are \"max\" (any) and \"min\" (all)",
+                    name, tensor_type_name(x).text);
     if (reduces(request->call) && request->reduction == RANKS_MEAN && !dtype_is_float(dtype))
         return fail(STATUS_DTYPE, "%s: a mean of %s is not an integer; convert it to a float first",
                     name, tensor_type_name(x).text);

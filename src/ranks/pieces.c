@@ -533,9 +533,13 @@ Status pieces_agree(int64_t pieces, int64_t elements) {
     return ranks_count() > 1 ? ranks_agree(&request, NULL) : STATUS_OK;
 }
 
-Status pieces_begin(int64_t pieces, int64_t elements, bool fast) {
-    const RanksRequest request = {
-        .call = RANKS_STEP, .may_stop = true, .fast = fast, .elements = elements, .pieces = pieces};
+Status pieces_begin(int64_t pieces, int64_t elements, double rate, bool fast) {
+    const RanksRequest request = {.call = RANKS_STEP,
+                                  .may_stop = true,
+                                  .fast = fast,
+                                  .elements = elements,
+                                  .pieces = pieces,
+                                  .rate = rate};
     return ranks_count() > 1 ? ranks_agree(&request, NULL) : STATUS_OK;
 }
 

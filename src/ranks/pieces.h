@@ -92,9 +92,9 @@ Status pieces_share(const PiecesLayout *layout, Tensor *part, Tensor **whole) MU
 // Whether all ranks are about to add up as many pieces of as many elements; else STATUS_VALUE on
 // all of them.
 Status pieces_agree(int64_t pieces, int64_t elements) MUST_USE;
-// The same before a step; STATUS_INTERRUPT on all of them when one has a signal that waits
-// (base/runtime.h).
-Status pieces_begin(int64_t pieces, int64_t elements, bool fast) MUST_USE;
+// The same before a step, at one rate; STATUS_INTERRUPT on all of them when one has a signal that
+// waits (base/runtime.h).
+Status pieces_begin(int64_t pieces, int64_t elements, double rate, bool fast) MUST_USE;
 // `bytes` bytes of every rank, in the order of ranks; alone its own.
 Status pieces_gather(const void *own, void *all, size_t bytes) MUST_USE;
 

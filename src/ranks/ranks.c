@@ -205,6 +205,7 @@ enum { PLACE_BYTES = 160 };
 typedef struct Intent {
     int32_t call, reduction, fast, root, dtype, rank;
     int64_t dims[RANK_MAX], elements, pieces, transfer;
+    double rate;
     char place[PLACE_BYTES];
     int32_t interrupted, unknown;
 } Intent;
@@ -218,6 +219,7 @@ static Intent intent_of(const RanksRequest *request, const Tensor *x) {
     intent.root = (int32_t)request->root;
     intent.elements = request->elements;
     intent.pieces = request->pieces;
+    intent.rate = request->rate;
     intent.transfer = request->transfer;
     intent.dtype = x ? (int32_t)tensor_dtype(x) : -1;
     intent.rank = x ? tensor_rank(x) : -1;
@@ -251,6 +253,7 @@ static void describe(Text *out, int rank, const Intent *intent) {
     if (steps)
         text_format(out, " of %lld parameter values in %lld pieces%s", (long long)intent->elements,
                     (long long)intent->pieces, intent->fast ? ", fast: true" : "");
+    if (steps && intent->rate > 0) text_format(out, ", lr %g", intent->rate);
     if (reduces)
         text_format(out, "(\"%s\"%s)", reductions[intent->reduction],
                     intent->fast ? ", fast: true" : "");

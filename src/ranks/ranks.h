@@ -73,6 +73,7 @@ typedef struct RanksRequest {
     int peer, tag;            // of SEND and RECEIVE
     int64_t elements, pieces; // of STEP: of the tensors that are added up, and how many these are;
                               // of GATHER: of the parameter
+    double rate;              // of STEP: the optimizer's
     int64_t transfer;         // of WAIT; of GATHER the number of the parameter
 } RanksRequest;
 

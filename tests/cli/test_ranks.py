@@ -57,6 +57,9 @@ for type in list(float32, float64, float16, bfloat16, int64, int32, int8, uint8)
 for type, large in list((bfloat16, 256.0), (float16, 2048.0)) { // where a sum of ones in the dtype stands still
     same("a wide sum", all_reduce(tensor([if r == 0 { large } else { 1.0 }], type)), tensor([large + (n - 1.0)], type))
 }
+let flags = [r == 0, false, true]
+same("any", all_reduce(flags, op: "max"), [true, false, true])
+same("all", all_reduce(flags, op: "min"), [n == 1, false, true])
 same("bools", all_gather([r == 0, true]), [[i == 0, true] for i in 0..n].reshape([2 * n]))
 same("nothing", all_reduce(zeros([0, 3])), zeros([0, 3]))
 same("odd", all_reduce(ones([7]) * (r + 1.0)), ones([7]) * (n * (n + 1) / 2.0))
@@ -481,8 +484,8 @@ class Ranks(unittest.TestCase):
     def test_the_fast_order_on_one_rank_alone(self):
         body = "learn { objective: sum(w * x), optimizer: sgd(), epochs: 1, batch: 4 of x, distribute: data, fast: rank() == 0 }"
         result = ranks(2, "let w = learnable([1.0]); let x = ones([4, 1])\n" + body)
-        self.assertIn("the ranks disagree: rank 0 makes a step of 1 parameter values in 4 pieces, fast: true at program.tl:2, "
-                      "rank 1 makes a step of 1 parameter values in 4 pieces at program.tl:2", result.stderr)
+        self.assertIn("the ranks disagree: rank 0 makes a step of 1 parameter values in 4 pieces, fast: true, lr 0.01 at program.tl:2, "
+                      "rank 1 makes a step of 1 parameter values in 4 pieces, lr 0.01 at program.tl:2", result.stderr)
 
     def test_distributed_training_goes_on_with_other_ranks(self):
         whole = self.distributed(1)
@@ -722,6 +725,9 @@ learn { objective: mean(x @ w), optimizer: sgd(), epochs: 1, batch: 8 of x, dist
         self.disagree(code.replace("OTHER", "0").replace("PIECES", "4 + rank()"),
                       "rank 0 makes a step of 5 parameter values in 4 pieces at program.tl:4, "
                       "rank 1 makes a step of 5 parameter values in 5 pieces at program.tl:4")
+        self.disagree(code.replace("OTHER", "0").replace("PIECES", "4").replace("sgd()", "sgd(lr: 0.5 + rank())"),
+                      "rank 0 makes a step of 5 parameter values in 4 pieces, lr 0.5 at program.tl:4, "
+                      "rank 1 makes a step of 5 parameter values in 4 pieces, lr 1.5 at program.tl:4")
 
     def test_layers_in_parts(self):
         alone = self.ends_well(1, PARTS).splitlines()
@@ -1138,7 +1144,7 @@ learn {{
 
     def test_messages(self):
         cases = [('all_reduce(1, "median")', 'all_reduce: op must be sum, mean, prod, max or min, but it is "median"'),
-                 ("all_reduce([true])", "all_reduce: x is bool[1]; convert it to numbers first"),
+                 ("all_reduce([true])", 'all_reduce: x is bool[1], of which there are "max" (any) and "min" (all)'),
                  ('all_reduce([1, 2], "mean")', "all_reduce: a mean of int64[2] is not an integer; convert it to a float first"),
                  ("broadcast([1], 1)", "broadcast: root must be 0 to 0, but it is 1"),
                  ("broadcast([1], -1)", "broadcast: root must be 0 to 0, but it is -1"),
