@@ -164,9 +164,18 @@ bool parser_at_closer(const Parser *parser) {
 }
 
 // What was likely meant where a bracket is not closed.
+const char *parser_factor_help(const Parser *parser) {
+    const Token *token = parser_peek(parser);
+    bool factor = token->kind == TOKEN_NAME && !token->newline_before && parser->at > 0 &&
+                  parser->tokens.items[parser->at - 1].kind == TOKEN_RIGHT_BRACKET &&
+                  parser_ahead(parser, 1)->kind == TOKEN_LEFT_BRACKET;
+    return factor ? "a tensor equation of one number is written s <- A[i] B[i]" : NULL;
+}
+
 static const char *closing_help(const Parser *parser, const Token *token) {
     if (token->kind == TOKEN_IF && !token->newline_before)
         return "a choice is written if c { a } else { b }";
+    if (parser_factor_help(parser)) return parser_factor_help(parser);
     return parser_at_comment(parser) ? parser_division_help : parser_foreign_help(parser);
 }
 

@@ -87,6 +87,8 @@ void *parser_fail_expected_help(Parser *parser, const char *what, const char *he
 // What is written here for the word or operator of another language at the cursor or before it;
 // NULL: it is not known.
 const char *parser_foreign_help(const Parser *parser);
+// Where t = A[i] B[i] goes on, what it should have been; else NULL.
+const char *parser_factor_help(const Parser *parser);
 void *parser_stop(Parser *parser, Span span, const char *message);
 // How a token is named in a message.
 const char *parser_describe(Parser *parser, const Token *token);

@@ -319,14 +319,6 @@ static bool is_nameless(const Parser *parser) {
            (after == TOKEN_RIGHT_BRACE || after == TOKEN_COMMA);
 }
 
-// t = A[i] B[i]
-static bool reads_as_equation(const Parser *parser) {
-    const Token *token = parser_peek(parser);
-    return token->kind == TOKEN_NAME && !token->newline_before && parser->at > 0 &&
-           parser->tokens.items[parser->at - 1].kind == TOKEN_RIGHT_BRACKET &&
-           parser_ahead(parser, 1)->kind == TOKEN_LEFT_BRACKET;
-}
-
 // `-- words`.
 static bool reads_as_comment(const Parser *parser) {
     const Token *first = &parser->tokens.items[parser->statement_start];
@@ -384,8 +376,7 @@ static Node *fail_unfinished(Parser *parser, const Node *node) {
     else if (token->kind == TOKEN_COLON && value && value->kind == NODE_NAME)
         help = "a variable with a type is declared by let name: type = value";
     if (reads_as_comment(parser)) help = "a comment begins with `//`";
-    if (reads_as_equation(parser))
-        help = "a tensor equation of one number is written s <- A[i] B[i]";
+    if (parser_factor_help(parser)) help = parser_factor_help(parser);
     if (token->kind == TOKEN_LEFT_BRACE && parser_ahead(parser, 1)->kind == TOKEN_DOT_DOT)
         help = parser_fields_help;
     if (token->kind == TOKEN_LEFT_BRACE && is_nameless(parser))
