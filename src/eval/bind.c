@@ -78,8 +78,10 @@ static bool accepts(const Param *param, Value value, bool exact) {
         dtype_find(value.as.string->bytes, value.as.string->length, &(DType){0}))
         return false; // x.to("float16") is the other form
     if (param->kind == PARAM_TENSOR && value_is_handle_tensor(value)) return true;
-    uint32_t bit = 1u << value_kind_in_run(value);
-    if (!(bit & (exact ? takes->exact : takes->exact | takes->also))) return false;
+    uint32_t bit = 1u << value.kind;
+    if (!(bit & (exact ? takes->exact : takes->exact | takes->also)))
+        return value.kind == VALUE_MEASURED &&
+               accepts(param, (Value){.kind = value.as.measured.kind}, exact);
     // A one-element tensor is a number wherever one is wanted, but not for choosing among forms.
     return value.kind != VALUE_TENSOR || tensor_suits(param, value.as.tensor, exact);
 }

@@ -41,11 +41,15 @@ static Value take_results(const OpRow *op, Tensor **outputs) {
     return tuple;
 }
 
-// Runs the call; a map of plain numbers gives a plain number.
-static Value run(const OpCall *call) {
+static bool is_plain(const OpCall *call) {
     bool plain = call->op->run == NULL;
     for (int i = 0; plain && i < call->n_inputs; i++) plain = call->inputs[i].tensor == NULL;
-    if (plain) {
+    return plain;
+}
+
+// Runs the call; a map of plain numbers gives a plain number.
+static Value run(const OpCall *call) {
+    if (is_plain(call)) {
         Scalar scalar;
         if (op_apply_scalars(call, &scalar) != STATUS_OK) return value_fail();
         return value_from_scalar(scalar);
@@ -66,6 +70,7 @@ typedef struct Preparation {
     int n_temporaries, n_ints;
     const char *what; // "softmax: dim", the parameter being prepared
     bool wide;        // lists keep float64
+    bool unknown;     // a number is given that only a run has
 } Preparation;
 
 // Arrays are left as they are: their counts say how much of them is there.
@@ -78,6 +83,7 @@ static void preparation_begin(Preparation *p, const Builtin *row) {
     p->many = NULL;
     p->many_temporaries = NULL;
     p->n_temporaries = p->n_ints = 0;
+    p->unknown = false;
 }
 
 static void release_preparation(Preparation *p) {
@@ -320,6 +326,7 @@ static Status add_input(Preparation *p, Value value, bool donated) {
     ASSERT(p->n_temporaries < PARAMETERS_MAX);
     OpInput *input = &call->inputs[call->n_inputs++];
     Tensor *temporary;
+    p->unknown |= value.kind == VALUE_MEASURED;
     bool list = value.kind == VALUE_LIST || value.kind == VALUE_TUPLE;
     if (p->wide && list) {
         TRY(value_to_wide_tensor(value, p->what, &temporary));
@@ -393,13 +400,18 @@ static Status prepare(Preparation *p, const BuiltinCall *call, uint32_t donated)
     return STATUS_OK;
 }
 
+static Value run_prepared(const Preparation *p) {
+    if (LIKELY(!p->unknown) || !is_plain(&p->call)) return run(&p->call);
+    return value_unknown(op_scalars_result(&p->call));
+}
+
 Value op_invoke(const BuiltinCall *call, uint32_t donated) {
     ASSERT(call->row->kind == ROW_OP);
     Preparation p;
     preparation_begin(&p, call->row);
     p.wide = strcmp(call->row->section, "Reductions") == 0;
     Status status = prepare(&p, call, donated);
-    Value result = status == STATUS_OK ? run(&p.call) : value_fail();
+    Value result = status == STATUS_OK ? run_prepared(&p) : value_fail();
     release_preparation(&p);
     return read_result(call->row, result);
 }

@@ -168,7 +168,13 @@ static void label_operands(const Operands *operands) {
     text_free(&label);
 }
 
-static bool operand_input(Value value, OpInput *out) {
+static __attribute__((noinline)) bool measured_input(Value value, OpInput *out) {
+    out->tensor = NULL;
+    return value.kind == VALUE_MEASURED &&
+           value_to_scalar(value, "an operand", &out->scalar) == STATUS_OK;
+}
+
+static inline bool operand_input(Value value, OpInput *out) {
     out->donate = false;
     switch (value.kind) {
     case VALUE_TENSOR:
@@ -187,10 +193,7 @@ static bool operand_input(Value value, OpInput *out) {
         out->tensor = NULL;
         out->scalar = (Scalar){.dtype = DTYPE_FLOAT64, .as.f = value.as.number};
         return true;
-    case VALUE_MEASURED:
-        out->tensor = NULL;
-        return value_to_scalar(value, "an operand", &out->scalar) == STATUS_OK;
-    default: return false;
+    default: return measured_input(value, out);
     }
 }
 

@@ -246,7 +246,8 @@ static Value pick(const BuiltinCall *call, int sign) {
         int order;
         TRY_VALUE(value_read_number(&left));
         TRY_VALUE(value_read_number(&right));
-        if (is_measured(left) || is_measured(right)) return measured_of(left, right);
+        if (UNLIKELY(left.kind == VALUE_MEASURED || right.kind == VALUE_MEASURED))
+            return measured_of(left, right);
         if (left.kind == VALUE_FLOAT && isnan(left.as.number)) break;
         bool is_nan = right.kind == VALUE_FLOAT && isnan(right.as.number);
         TRY_VALUE(value_compare(right, left, &order));

@@ -161,7 +161,7 @@ static Status run_map_kernel(const OpRow *op, const OpInput *inputs, int n, DTyp
             kernel.inputs[i].view = &broadcast[i];
         }
     }
-    if (UNLIKELY(op->map == MAP_POW) && !inputs[1].tensor)
+    if (UNLIKELY(op->map == MAP_POW) && !inputs[1].tensor && !inputs[1].scalar.unknown)
         write_power(&kernel, scalar_double(inputs[1].scalar));
     return device_run(&kernel);
 }
@@ -213,6 +213,7 @@ static Status where_apply(const OpRow *op, const OpInput *inputs, const MapResul
         converted[0] = op_tensor(condition);
     } else {
         converted[0] = op_int(scalar_double(inputs[0].scalar) != 0);
+        converted[0].scalar.unknown = inputs[0].scalar.unknown;
     }
     Status status = map_into(op, converted, 3, type, out);
     tensor_release(condition);

@@ -28,7 +28,7 @@ static bool is_inverse_power(const OpCall *call) {
     return call->op->map == MAP_POW && scalar_double(call->inputs[1].scalar) < 0;
 }
 
-static ScalarTypes scalar_types(const OpCall *call) {
+static inline __attribute__((always_inline)) ScalarTypes scalar_types(const OpCall *call) {
     MapRule rule = call->op->rule;
     bool where = rule == MAP_RULE_WHERE;
     DType kind = scalar_kind(call->inputs + where, call->n_inputs - where);
@@ -104,20 +104,14 @@ static Status apply_integers(const OpCall *call, DType result, Scalar *out) {
     return STATUS_OK;
 }
 
-static bool has_unknown(const OpCall *call) {
-    bool unknown = false;
-    for (int i = 0; i < call->n_inputs; i++) unknown |= call->inputs[i].scalar.unknown;
-    return unknown;
+DType op_scalars_result(const OpCall *call) {
+    return scalar_types(call).result;
 }
 
 Status op_apply_scalars(const OpCall *call, Scalar *out) {
     const OpRow *op = call->op;
     ASSERT(op->run == NULL && call->n_inputs <= 3);
     ScalarTypes types = scalar_types(call);
-    if (UNLIKELY(has_unknown(call))) {
-        *out = (Scalar){.dtype = types.result, .unknown = true};
-        return STATUS_OK;
-    }
     if (op->rule == MAP_RULE_INTEGER && types.in_floats) {
         for (int i = 0; i < call->n_inputs; i++)
             if (call->inputs[i].scalar.dtype == DTYPE_FLOAT64)

@@ -34,6 +34,7 @@ extern const IntegerFormula scalar_integer_formulas[MAP_COUNT];
 
 // A map whose inputs are all plain numbers, on the host: ints trap on overflow and division by
 // zero.
+DType op_scalars_result(const OpCall *call); // what the result is
 Status op_apply_scalars(const OpCall *call, Scalar *out) MUST_USE;
 
 #endif

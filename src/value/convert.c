@@ -26,14 +26,14 @@ bool value_is_number(Value value) {
            (value.kind == VALUE_MEASURED && value.as.measured.kind != VALUE_BOOL);
 }
 
-static uint64_t scalar_kind(Scalar scalar) {
-    return scalar.dtype == DTYPE_FLOAT64 ? VALUE_FLOAT
-           : scalar.dtype == DTYPE_BOOL  ? VALUE_BOOL
-                                         : VALUE_INT;
+Value value_unknown(DType dtype) {
+    uint64_t kind = dtype == DTYPE_FLOAT64 ? VALUE_FLOAT
+                    : dtype == DTYPE_BOOL  ? VALUE_BOOL
+                                           : VALUE_INT;
+    return value_measured(kind, origin_current.at);
 }
 
 Value value_from_scalar(Scalar scalar) {
-    if (UNLIKELY(scalar.unknown)) return value_measured(scalar_kind(scalar), origin_current.at);
     if (scalar.dtype == DTYPE_FLOAT64) return value_float(scalar.as.f);
     ASSERT(scalar.dtype == DTYPE_BOOL || scalar.dtype == DTYPE_INT64);
     return scalar.dtype == DTYPE_BOOL ? value_bool(scalar.as.i != 0) : value_int(scalar.as.i);
@@ -51,13 +51,13 @@ Status value_read_tensor(Tensor *tensor, Value *out) {
     Status status = tensor_read_scalar(tensor, &scalar);
     foretell_ignore_reads(before);
     TRY(status);
-    scalar.unknown = foretelling() && foretell_reads() != reads;
-    *out = value_from_scalar(scalar);
+    bool unknown = foretelling() && foretell_reads() != reads;
+    *out = unknown ? value_unknown(scalar.dtype) : value_from_scalar(scalar);
     return STATUS_OK;
 }
 
-Value value_look(Value value) {
-    if (value.kind != VALUE_MEASURED) return value;
+Value value_look_measured(Value value) {
+    ASSERT(value.kind == VALUE_MEASURED);
     SourcePos at = value.as.measured.at;
     uint32_t kind = value.as.measured.kind;
     if (kind == VALUE_BOOL) return value_bool(foretell_choose(at));

@@ -11,6 +11,8 @@ Status value_to_device(Value value, const char *what, Device **out) MUST_USE;
 // Int, float, bool or rank-0 tensor, its kind kept.
 Status value_to_scalar(Value value, const char *what, Scalar *out) MUST_USE;
 Value value_from_scalar(Scalar scalar);
+// What only a run has, of an int64, float64 or bool that was read here.
+Value value_unknown(DType dtype);
 // Whether gradients flow through a value: a tensor, or a list that holds one.
 bool value_needs_gradient(Value value);
 // As value_to_tensor, but plain floats become float64: nothing is rounded.
@@ -21,7 +23,10 @@ Status value_stack(Value value, const char *what, Tensor **out) MUST_USE;
 // What one that holds one number holds.
 Status value_read_tensor(Tensor *tensor, Value *out) MUST_USE;
 // The program looks at a number: what is guessed for one that only a run has; others stay.
-Value value_look(Value value);
+Value value_look_measured(Value value);
+static inline Value value_look(Value value) {
+    return UNLIKELY(value.kind == VALUE_MEASURED) ? value_look_measured(value) : value;
+}
 // The same for one that is only shown: nothing follows from it.
 Value value_guess(Value value);
 // Reads a rank-0 tensor as the plain number it holds; any other value stays. Never a new reference.

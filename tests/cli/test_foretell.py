@@ -214,7 +214,8 @@ class Words(unittest.TestCase):
                 self.assertEqual((found["claim"], found["loose"], found["failure"]), ("exact", [], None))
 
     def test_tensors_of_unknown_numbers_are_unknown(self):
-        for made in ("tensor([n, 1.0])", "[n, 1.0]", "ones([2]) * n", "stack(list(mean(x), mean(x)), 0)", "tensor([k, 1])"):
+        for made in ("tensor([n, 1.0])", "[n, 1.0]", "ones([2]) * n", "stack(list(mean(x), mean(x)), 0)", "tensor([k, 1])", "[2.0, 1.0] ** n",
+                     "where(k, [1.0, 2.0], 3.0)", "grad(fn(w) { sum(w * n * 2.0) })([1.0, 2.0])"):
             with self.subTest(made):
                 code = (f"let x = randn([300, 300])\nlet n = mean(x) as float\nlet k = argmax(x[0])\nlet t = {made}\n"
                         "if t[0] > 0.0 { zeros([1000, 1000]) } else { zeros([2000, 1000]) }\n")

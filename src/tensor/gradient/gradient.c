@@ -152,12 +152,15 @@ static Status apply_single(Gradient *g, TermSlot *slot) {
 static bool apply_numbers(Gradient *g, TermSlot *slot) {
     ASSERT(slot->kind == TERM_MAP);
     OpCall call = {.op = &op_rows[slot->op]};
+    bool unknown = false;
     for (int i = 0; i < 3 && slot->operands[i].slot; i++) {
         const TermSlot *operand_slot = slot_of(g, slot->operands[i]);
         if (operand_slot->kind != TERM_NUMBER) return false;
+        unknown |= operand_slot->number.unknown;
         call.inputs[call.n_inputs++] = op_scalar(operand_slot->number);
     }
     gradient_fail(g, op_apply_scalars(&call, &slot->number));
+    slot->number.unknown = unknown;
     slot->kind = TERM_NUMBER;
     return true;
 }
