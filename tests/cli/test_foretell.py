@@ -249,6 +249,22 @@ class Words(unittest.TestCase):
                     self.assertEqual(found["loose"][0]["line"], 2)
                     self.assertGreaterEqual(found["peak"], peak)
 
+    def test_more_tokens_take_a_larger_cache(self):
+        model = FIXTURES / "models/stories260K.gguf"
+        caches = [json.loads(self.check(f'print(generate(load_model("{model}"), "Once", {n}))\n', "--json").out)["kv cache"] for n in (2, 100)]
+        self.assertGreater(caches[1], caches[0])
+
+    def test_clipping_takes_no_memory(self):
+        code = ("let w = learnable(randn([1024, 1024]))\nlet x = randn([4, 1024])\n"
+                "learn { objective: mean((x @ w) ** 2), optimizer: sgd(lr: 0.1), epochs: 2, clip_grad_norm: LIMIT, progress: false }\n")
+        for limit in ("0.0001", "1000000.0"):
+            with tempfile.TemporaryDirectory() as folder:
+                Path(folder, "program.tl").write_text(code.replace("LIMIT", limit))
+                peak, _ = measured("--device", "cpu", "program.tl", cwd=folder)
+                found = foretold("--device", "cpu", "program.tl", cwd=folder)
+            self.assertEqual((found["claim"], found["peak"]), ("exact", peak))
+            self.assertLess(peak, 2.5 * 4 * 1024 * 1024) # the parameter and its gradient
+
     def test_what_training_finds_decides_nothing_in_secret(self):
         begin = ("let w = learnable(randn([256, 256]))\nlet x = randn([256, 256])\nlet kept = []\nlet result = learn {\n"
                  "    kept.push(zeros([256, 256]))\n    objective: mean((x @ w) ** 2), optimizer: sgd(lr: 0.0001), progress: false\n")
