@@ -17,7 +17,7 @@ class DataGenerator(Generator):
             f"floor({t}[3, 4] * 3.0 + 9.0) as int", f"topk(reshape({t}, [-1]), 3)[1][0] % 17", f"to_list(argmax({t}, 1))[5] % 9",
             f"int(read_back(sum({t})))", f"int(mean({t}) as float * {self.some(9, 90)}.0) % {self.size(3, 7, 20)}",
             f"abs(sum([max({t}) as float, {self.real()}, 2.0]) as int)", f"tensor([argmax({t}[0]) % 9, {self.size(1, 8)}])[{self.size(0, 1)}]",
-            f"max(sum({t} > {self.real()}) as int / 5000, {self.size(1, 8)})", f"{{ chr: floor(max({t})) as int }}[chr]".replace("chr", '"n"'),
+            f"max(sum({t} > {self.real()}) as int / 5000, {self.size(1, 8)})", f"({{ chr: floor(max({t})) as int }})[chr]".replace("chr", '"n"'),
             f"round(abs(max({t}) as float), 0) as int", f"len([v for v in {t}[0] if v > {self.real()}]) / 10", f"(median({t}, 0)[3] * 10.0 + 10.0) as int")
 
     def real(self):
