@@ -341,16 +341,28 @@ static Status finish_reduction(const RanksTransfer *transfer, Tensor **out) {
     return status;
 }
 
-static Status wait_for(RanksExchange **exchange) {
-    if (*exchange) TRY(ranks_check(ranks_plugin()->wait(*exchange)));
+static Status fail_stuck(const RanksRequest *request) {
+    bool sends = request->call == RANKS_SEND;
+    return fail(STATUS_VALUE,
+                "the ranks disagree: rank %d calls %s %s rank %d with tag %d, which waits for it "
+                "in another call or has come to its end",
+                ranks_own(), ranks_call_name(request->call), sends ? "to" : "from", request->peer,
+                request->tag);
+}
+
+static Status wait_for(const RanksTransfer *transfer, RanksExchange **exchange) {
+    if (!*exchange) return STATUS_OK;
+    int code = ranks_plugin()->wait(*exchange);
+    if (code == RANKS_STUCK) return fail_stuck(&transfer->request);
+    TRY(ranks_check(code));
     *exchange = NULL;
     return STATUS_OK;
 }
 
 static Status finish(RanksTransfer *transfer, Tensor **out) {
     TRY(agree_to_wait(transfer));
-    TRY(wait_for(&transfer->head));
-    TRY(wait_for(&transfer->running));
+    TRY(wait_for(transfer, &transfer->head));
+    TRY(wait_for(transfer, &transfer->running));
     *out = NULL;
     if (transfer->request.call == RANKS_SEND) return STATUS_OK;
     if (transfer->request.call == RANKS_RECEIVE) return finish_receiving(transfer, out);

@@ -8,7 +8,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { RANKS_INTERRUPTED = -1 };
+enum {
+    RANKS_INTERRUPTED = -1,
+    RANKS_STUCK = -2, // of `wait`: the one rank that it needs waits for this one
+};
 
 // Blocks to and from every rank: of bytes[i] for rank i, one after the other.
 typedef struct RanksBlocks {

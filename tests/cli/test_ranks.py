@@ -1027,6 +1027,29 @@ saved 6 statements to saved.tl
         self.disagree("if rank() == 1 { barrier() }\n",
                       "rank 0 has come to its end, rank 1 calls barrier at program.tl:1")
 
+    def test_what_can_never_come(self):
+        self.disagree("if rank() == 0 { recv(from: 1) }",
+                      "the ranks disagree: rank 0 calls recv from rank 1 with tag 0, which waits for it in another call "
+                      "or has come to its end")
+        self.disagree("if rank() == 0 { send([1.0], to: 1, tag: 3) } else { recv(from: 0, tag: 4) }",
+                      "rank 1 calls recv from rank 0 with tag 4, which waits")
+        self.disagree("if rank() == 0 { send(ones([1000000]), to: 1) } else { barrier() }",
+                      "rank 0 calls send to rank 1 with tag 0, which waits")
+        result = ranks(3, "recv(from: (rank() + 1) % world_size())") # each waits for the next one
+        self.assertNotEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, "the ranks disagree: rank . calls recv from rank . with tag 0")
+
+    def test_what_comes_late(self):
+        code = """
+if rank() == 0 { sleep(3.5); send([2.0], to: 1) } else { print(recv(from: 0)[0]) }
+if rank() == 0 { send(ones([1000000]), to: 1) } else { sleep(3.5); print(sum(recv(from: 0)) == 1e6) }
+let h = if rank() == 0 { send([3.0], to: 1, wait: false) } else { recv(from: 0, wait: false) }
+barrier()
+if rank() == 1 { sleep(3); print(wait(h)[0]) } else { wait(h) }
+"""
+        result = ranks(2, code, "--ranks", "all")
+        self.assertEqual((result.returncode, result.stdout), (0, "[rank 1] 2.0\n[rank 1] true\n[rank 1] 3.0\n"), result.stderr)
+
     def test_one_that_fails_ends_all(self):
         began = time.monotonic()
         result = ranks(2, 'if rank() == 1 { error("bad luck") }\nwhile true {}\n')

@@ -11,6 +11,14 @@
 
 enum { PIECE_BYTES = 1 << 30 }; // counts of MPI are ints
 
+struct RanksExchange {
+    MPI_Request *requests;
+    int count, capacity;
+    int receives;   // of the first requests, which can be cancelled
+    int partner;    // the one rank that it is with, or -1
+    int64_t gather; // its number, or 0
+};
+
 static bool (*interrupted_by_user)(void);
 static int rank_count, own_rank;
 
@@ -20,19 +28,119 @@ static int rank_count, own_rank;
         if (code_ != MPI_SUCCESS) return code_;                                                    \
     } while (0)
 
-static int wait_for(MPI_Request *request) {
-    enum { YIELDS = 2000 };
+// --- what can never come
+// A rank that waits long tells the others again and again what for: a gather, which needs all, or
+// one rank alone. Who waits for a rank that waits, by way of others or not, for itself waits for
+// nothing.
+
+enum { WAITS_FOR_NOTHING = 0 }; // below: for rank -1 - waits; above: in the gather of that number
+
+typedef struct Heard {
+    int64_t waits;
+    int times; // one after the other, since this rank waits itself
+    double last_s;
+} Heard;
+
+enum { TIMES_STUCK = 4, FEW_RANKS = 16 };
+static MPI_Comm notices;
+static double pause_s;  // between two notices
+static int64_t gathers; // that this rank has started; every rank starts them in the same order
+static int64_t told;
+static double told_s;
+static Heard *heard; // by rank
+static MPI_Request *news;
+
+static double now_s(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static int begin_notices(void) {
+    pause_s = rank_count > FEW_RANKS ? 0.5 * rank_count / FEW_RANKS : 0.5;
+    heard = calloc((size_t)rank_count, sizeof *heard);
+    news = malloc((size_t)rank_count * sizeof *news);
+    if (!heard || !news) return MPI_ERR_NO_MEM;
+    for (int i = 0; i < rank_count; i++) news[i] = MPI_REQUEST_NULL;
+    return MPI_Comm_dup(MPI_COMM_WORLD, &notices);
+}
+
+// Many that come at once are one: they may be old.
+static void note(Heard *one, int64_t waits, double now) {
+    if (waits != one->waits) one->times = 0;
+    if (one->times == 0 || now - one->last_s > pause_s / 2) one->times++;
+    one->waits = waits;
+    one->last_s = now;
+}
+
+static int take_notices(double now) {
+    for (;;) {
+        MPI_Status from;
+        int64_t waits;
+        int there;
+        TRY_MPI(MPI_Iprobe(MPI_ANY_SOURCE, 0, notices, &there, &from));
+        if (!there) return MPI_SUCCESS;
+        TRY_MPI(MPI_Recv(&waits, 1, MPI_INT64_T, from.MPI_SOURCE, 0, notices, MPI_STATUS_IGNORE));
+        note(&heard[from.MPI_SOURCE], waits, now);
+    }
+}
+
+static int tell(int64_t waits, double now) {
+    int done;
+    TRY_MPI(MPI_Testall(rank_count, news, &done, MPI_STATUSES_IGNORE));
+    if (!done) return MPI_SUCCESS; // next time
+    told = waits;
+    told_s = now;
+    for (int i = 0; i < rank_count; i++)
+        if (i != own_rank) TRY_MPI(MPI_Isend(&told, 1, MPI_INT64_T, i, 0, notices, &news[i]));
+    return MPI_SUCCESS;
+}
+
+// Whether `rank` waits, by way of others or not, for this one, and has said so until now.
+static bool waits_for_this(int rank, double now) {
+    for (int steps = 0; steps < rank_count && rank != own_rank; steps++) {
+        const Heard *next = &heard[rank];
+        bool lasts = next->times >= TIMES_STUCK && now - next->last_s < 1.5 * pause_s;
+        if (!lasts || next->waits == WAITS_FOR_NOTHING) return false;
+        if (next->waits > 0) return next->waits > gathers;
+        rank = (int)(-1 - next->waits);
+    }
+    return rank == own_rank;
+}
+
+static int look_around(const RanksExchange *exchange, double since_s) {
+    double now = now_s();
+    int64_t waits = exchange->partner >= 0 ? -1 - exchange->partner : exchange->gather;
+    if (waits == WAITS_FOR_NOTHING || now - since_s < pause_s) return MPI_SUCCESS;
+    if (now - told_s > pause_s) TRY_MPI(tell(waits, now));
+    TRY_MPI(take_notices(now));
+    bool stuck = exchange->partner >= 0 && waits_for_this(exchange->partner, now);
+    return stuck ? RANKS_STUCK : MPI_SUCCESS;
+}
+
+static int wait_long(const RanksExchange *exchange, MPI_Request *request) {
     const struct timespec pause = {.tv_nsec = 50000};
-    int done = 0;
-    for (int i = 0;; i++) {
+    double since_s = now_s();
+    for (int i = 0; i < rank_count; i++) heard[i].times = 0;
+    for (int done = 0; !done;) {
+        nanosleep(&pause, NULL);
+        TRY_MPI(MPI_Test(request, &done, MPI_STATUS_IGNORE));
+        if (!done && interrupted_by_user()) return RANKS_INTERRUPTED;
+        if (!done) TRY_MPI(look_around(exchange, since_s));
+    }
+    return MPI_SUCCESS;
+}
+
+static int wait_for(const RanksExchange *exchange, MPI_Request *request) {
+    enum { YIELDS = 2000 };
+    for (int i = 0; i < YIELDS; i++) {
+        int done;
         TRY_MPI(MPI_Test(request, &done, MPI_STATUS_IGNORE));
         if (done) return MPI_SUCCESS;
         if (interrupted_by_user()) return RANKS_INTERRUPTED;
-        if (i < YIELDS)
-            sched_yield();
-        else
-            nanosleep(&pause, NULL);
+        sched_yield();
     }
+    return wait_long(exchange, request);
 }
 
 static int plugin_begin(bool (*interrupted)(void), int *rank, int *size, int *local_rank) {
@@ -48,10 +156,12 @@ static int plugin_begin(bool (*interrupted)(void), int *rank, int *size, int *lo
     TRY_MPI(MPI_Comm_rank(machine, local_rank));
     own_rank = *rank;
     rank_count = *size;
-    return MPI_Comm_free(&machine);
+    TRY_MPI(MPI_Comm_free(&machine));
+    return begin_notices();
 }
 
 static int plugin_end(void) {
+    TRY_MPI(take_notices(now_s()));
     return MPI_Finalize();
 }
 
@@ -61,12 +171,6 @@ static void plugin_abort(int status) {
 }
 
 // --- what is under way: messages of up to PIECE_BYTES
-
-struct RanksExchange {
-    MPI_Request *requests;
-    int count, capacity;
-    int receives; // of the first requests, which can be cancelled
-};
 
 typedef struct Peer {
     int rank, tag;
@@ -152,18 +256,26 @@ static int add_blocks(RanksExchange *exchange, RanksBlocks in, RanksBlocks out, 
     return MPI_SUCCESS;
 }
 
+static RanksExchange *new_exchange(int partner) {
+    RanksExchange *exchange = calloc(1, sizeof *exchange);
+    if (exchange) exchange->partner = partner;
+    return exchange;
+}
+
 static int exchange_blocks(RanksBlocks in, RanksBlocks out, int tag, RanksExchange **result) {
-    *result = calloc(1, sizeof **result);
+    *result = new_exchange(-1);
     return *result ? add_blocks(*result, in, out, tag) : MPI_ERR_NO_MEM;
 }
 
 static int all_gather(const void *in, void *out, size_t bytes, RanksExchange **result) {
-    *result = calloc(1, sizeof **result);
-    return *result ? add_all_gather(*result, in, out, bytes) : MPI_ERR_NO_MEM;
+    *result = new_exchange(-1);
+    if (!*result) return MPI_ERR_NO_MEM;
+    (*result)->gather = ++gathers;
+    return add_all_gather(*result, in, out, bytes);
 }
 
 static int broadcast(void *data, size_t bytes, int root, RanksExchange **result) {
-    *result = calloc(1, sizeof **result);
+    *result = new_exchange(-1);
     return *result ? add_broadcast(*result, data, bytes, root) : MPI_ERR_NO_MEM;
 }
 
@@ -172,7 +284,7 @@ static int reduce(void *data, size_t count, RanksNumber number, RanksFold fold,
     enum { COUNT_MAX = PIECE_BYTES / 8 };
     const MPI_Datatype types[] = {MPI_FLOAT, MPI_DOUBLE, MPI_INT64_T};
     const MPI_Op ops[] = {MPI_SUM, MPI_PROD, MPI_MAX, MPI_MIN};
-    RanksExchange *exchange = *result = calloc(1, sizeof **result);
+    RanksExchange *exchange = *result = new_exchange(-1);
     if (!exchange) return MPI_ERR_NO_MEM;
     for (size_t at = 0; at < count; at += COUNT_MAX) {
         int part = (int)(count - at < COUNT_MAX ? count - at : COUNT_MAX);
@@ -184,12 +296,14 @@ static int reduce(void *data, size_t count, RanksNumber number, RanksFold fold,
 }
 
 static int send(const void *data, size_t bytes, int to, int tag, RanksExchange **result) {
-    *result = calloc(1, sizeof **result);
+    *result = new_exchange(to);
     return *result ? add_send(*result, data, bytes, (Peer){to, tag}) : MPI_ERR_NO_MEM;
 }
 
+// What is long follows a head that has come: it is on its way.
 static int receive(void *data, size_t bytes, int from, int tag, RanksExchange **result) {
-    *result = calloc(1, sizeof **result);
+    enum { HEAD_BYTES_MAX = 1024 };
+    *result = new_exchange(bytes <= HEAD_BYTES_MAX ? from : -1);
     return *result ? add_receive(*result, data, bytes, (Peer){from, tag}) : MPI_ERR_NO_MEM;
 }
 
@@ -201,7 +315,7 @@ static int test(RanksExchange *exchange, bool *done) {
 }
 
 static int wait_for_all(RanksExchange *exchange) {
-    for (int i = 0; i < exchange->count; i++) TRY_MPI(wait_for(&exchange->requests[i]));
+    for (int i = 0; i < exchange->count; i++) TRY_MPI(wait_for(exchange, &exchange->requests[i]));
     return MPI_SUCCESS;
 }
 
