@@ -57,11 +57,10 @@ void aside_free(Aside *aside) {
 
 static void append_place(const char *path, Text *place) {
     text_append_string(place, own_folder(runtime_current->aside));
-    char *working = path[0] == '/' ? NULL : getcwd(NULL, 0);
+    SCOPED_MEMORY char *working = path[0] == '/' ? NULL : getcwd(NULL, 0);
     if (working) text_append_string(place, working);
     text_append_char(place, '/');
     text_append_string(place, path);
-    free(working);
 }
 
 static void make_parents(char *path) {
@@ -95,11 +94,10 @@ bool aside_has_measured(void) {
 }
 
 void aside_remove(const char *path) {
-    Text place = {0};
+    SCOPED_TEXT(place);
     const char *found = aside_read(path, &place);
     struct stat about;
     bool own = found != path || !runtime_current->aside;
     if (own && lstat(found, &about) == 0 && unlink(found) == 0 && S_ISREG(about.st_mode))
         (void)disk_room_take(about.st_size, DISK_NOTHING);
-    text_free(&place);
 }

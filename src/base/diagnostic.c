@@ -335,12 +335,11 @@ void diagnostic_list_free(DiagnosticList *list) {
 }
 
 void diagnostics_show(const DiagnosticList *list, Severity least) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     for (size_t i = 0; i < list->count; i++) {
         if (list->items[i].severity > least) continue;
         text_clear(&text);
         diagnostic_render(&text, &list->items[i], diagnostic_color());
         fputs(text_get(&text), output_errors());
     }
-    text_free(&text);
 }

@@ -43,9 +43,8 @@ static char *folder_of(const char *target) {
 }
 
 static void keep_name(const char *target) {
-    char *folder = folder_of(target);
+    SCOPED_MEMORY char *folder = folder_of(target);
     (void)is_kept(folder); // the file is there, whether its folder can be read or not
-    free(folder);
 }
 
 // --- taking turns --------------------------------------------------------------------------------
@@ -122,7 +121,7 @@ static Status replace_regular(const char *target, const struct stat *before,
 }
 
 static Status replace(const char *path, const Replacement *replacement) {
-    Text place = {0};
+    SCOPED_TEXT(place);
     struct stat before;
     path = aside_written(path, &place);
     char *target = realpath(path, NULL); // a link stays, and leads to what is new
@@ -132,7 +131,6 @@ static Status replace(const char *path, const Replacement *replacement) {
             ? replacement->write(path, replacement->context) // takes what comes
             : replace_regular(target ? target : path, exists ? &before : NULL, replacement);
     free(target);
-    text_free(&place);
     return status;
 }
 

@@ -164,3 +164,9 @@ void arena_free(Arena *arena) {
         arena->blocks = next;
     }
 }
+
+void memory_free_of(void *pointer_or_vector) {
+    void *memory;
+    memcpy(&memory, pointer_or_vector, sizeof memory);
+    free(memory);
+}

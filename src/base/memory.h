@@ -59,4 +59,8 @@ void arena_free(Arena *arena);
     (free((vector)->items), (vector)->items = NULL, (vector)->count = (vector)->capacity = 0)
 void *vector_grow(void *items, size_t *capacity, size_t item_bytes);
 
+// Before the declaration of a pointer to memory, or of a VECTOR: freed when its scope is left.
+#define SCOPED_MEMORY __attribute__((cleanup(memory_free_of)))
+void memory_free_of(void *pointer_or_vector);
+
 #endif

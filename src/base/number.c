@@ -292,10 +292,8 @@ NumberKind number_read(const char *bytes, size_t length, int64_t *integer, doubl
         digits = digits || (bytes[i] >= '0' && bytes[i] <= '9');
     }
     if (!digits) return NUMBER_NONE;
-    char *text = memory_copy_string(bytes, length);
-    kind = read_terminated(text, integer, number);
-    free(text);
-    return kind;
+    SCOPED_MEMORY char *text = memory_copy_string(bytes, length);
+    return read_terminated(text, integer, number);
 }
 
 bool number_read_quantity(const char *text, const char *const units[], const double factors[],

@@ -24,6 +24,8 @@ void text_format(Text *text, const char *format, ...) PRINTF_LIKE(2, 3);
 void text_format_v(Text *text, const char *format, va_list arguments);
 void text_clear(Text *text); // keeps the memory
 void text_free(Text *text);
+// A text of this scope, freed when that is left.
+#define SCOPED_TEXT(name) Text name __attribute__((cleanup(text_free))) = {0}
 const char *text_get(const Text *text);     // never NULL
 char *text_take(Text *text);                // moves the bytes out (free() them); never NULL
 const char *text_article(const char *name); // "a" or "an", by how the name begins

@@ -84,11 +84,10 @@ static void append_row(const Builtin *row, Text *out) {
 static void append_page(const Builtin *row, Text *out) {
     for (const Builtin *overload = row; overload; overload = overload->next_overload)
         append_row(overload, out);
-    Text others = {0};
+    SCOPED_TEXT(others);
     catalog_aliases(row, &others);
     if (others.length) text_format(out, "also: %s\n", text_get(&others));
     text_format(out, "section: %s\n", row->section);
-    text_free(&others);
 }
 
 static void append_word(const char *name, Text *out) {

@@ -19,11 +19,10 @@ Status chat_template(const Model *model, const char **text, size_t *length) {
 
 // The text of a special token; "" when there is none.
 static Value token_text(const Tokenizer *tokenizer, int64_t id) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     Value value = value_string("", 0);
     if (id >= 0 && tokenizer_decode(tokenizer, &id, 1, false, &text) == STATUS_OK)
         value = value_string(text_get(&text), text.length);
-    text_free(&text);
     return value;
 }
 

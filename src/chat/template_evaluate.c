@@ -84,7 +84,7 @@ static Status slice(TemplateRender *render, const TemplateExpr *expr, const Valu
     bool backward = step < 0, text = items[0].kind == VALUE_STRING;
     int64_t begin = clamp_bound(items[1], backward ? count - 1 : 0, count, backward);
     int64_t end = clamp_bound(items[2], backward ? -1 : count, count, backward);
-    Text joined = {0};
+    SCOPED_TEXT(joined);
     *out = text ? value_none() : value_list(4);
     for (int64_t i = begin; backward ? i > end : i < end;) {
         if (text)
@@ -94,7 +94,6 @@ static Status slice(TemplateRender *render, const TemplateExpr *expr, const Valu
         if (__builtin_add_overflow(i, step, &i)) break;
     }
     if (text) *out = value_string(text_get(&joined), joined.length);
-    text_free(&joined);
     value_release(all);
     return STATUS_OK;
 }
@@ -195,8 +194,7 @@ static Status call(TemplateRender *render, TemplateScope *scope, const TemplateE
 // may ask whether there is one, also by `if name`.
 static bool is_callable(TemplateScope *scope, const char *name) {
     TemplateMacro macro;
-    Value value = template_look_up(scope, name);
-    value_release(value);
+    SCOPED_VALUE(value) = template_look_up(scope, name);
     return value.kind == VALUE_ABSENT &&
            (template_find_macro(scope, name, &macro) || template_has_function(name));
 }

@@ -28,7 +28,7 @@ static void set_text(TemplateParser *parser, TemplateExpr *expr, const char *byt
 
 // Strings that follow each other are one.
 static Status parse_string(TemplateParser *parser, TemplateExpr **out) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     Status status = STATUS_OK;
     *out = new_expr(parser, TEMPLATE_EXPR_STRING, NULL);
     while (status == STATUS_OK && parser->token.kind == TEMPLATE_TOKEN_STRING) {
@@ -36,7 +36,6 @@ static Status parse_string(TemplateParser *parser, TemplateExpr **out) {
         status = template_advance(parser);
     }
     set_text(parser, *out, text_get(&text), text.length);
-    text_free(&text);
     return status;
 }
 

@@ -33,12 +33,10 @@ static Status call_dict(const TemplateArguments *arguments, Value *out) {
 }
 
 static Status call_raise(const TemplateArguments *arguments, Value *out) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     (void)out;
     template_append(arguments->items[0], &text);
-    Status status = fail(STATUS_VALUE, "the chat's template: %s", text_get(&text));
-    text_free(&text);
-    return status;
+    return fail(STATUS_VALUE, "the chat's template: %s", text_get(&text));
 }
 
 // The time now, as C's strftime writes it.

@@ -11,7 +11,7 @@
 // --- attributes: "role", "function.name", 0
 
 static Value step_into(Value object, const char *word, size_t length) {
-    Text name = {0};
+    SCOPED_TEXT(name);
     text_append(&name, word, length);
     Value found = template_member(object, text_get(&name));
     bool listed = object.kind == VALUE_LIST || object.kind == VALUE_TUPLE;
@@ -19,7 +19,6 @@ static Value step_into(Value object, const char *word, size_t length) {
     int64_t index = strtoll(text_get(&name), &end, 10);
     if (listed && length > 0 && !*end && index >= 0 && index < (int64_t)object.as.list->count)
         found = object.as.list->items[index];
-    text_free(&name);
     return found;
 }
 
@@ -159,7 +158,7 @@ static Status call_unique(const TemplateArguments *arguments, Value *out) {
     bool cased = template_is_true(template_argument(arguments, 1, "case_sensitive"));
     TRY(template_items_of(arguments, &list));
     *out = value_list(4);
-    Value keys = value_list(4);
+    SCOPED_VALUE(keys) = value_list(4);
     size_t count = list.as.list->count;
     Status status = template_check_size(count, 2000, arguments->line);
     if (status == STATUS_OK)
@@ -172,7 +171,6 @@ static Status call_unique(const TemplateArguments *arguments, Value *out) {
         list_push(keys.as.list, value_retain(key));
         list_push(out->as.list, value_retain(list.as.list->items[i]));
     }
-    value_release(keys);
     value_release(list);
     return status;
 }

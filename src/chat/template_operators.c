@@ -126,12 +126,11 @@ void template_append(Value value, Text *out) {
 // --- operators
 
 static Status joined(Value left, Value right, int line, Value *out) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     template_append(left, &text);
     template_append(right, &text);
     Status status = template_check_size(text.length, TEMPLATE_BYTES_MAX, line);
     if (status == STATUS_OK) *out = value_string(text_get(&text), text.length);
-    text_free(&text);
     return status;
 }
 
@@ -149,11 +148,10 @@ static Status repeated(const String *text, int64_t count, int line, Value *out) 
     size_t length = 0;
     if (__builtin_mul_overflow(text->length, (size_t)count, &length)) length = SIZE_MAX;
     TRY(template_check_size(length, TEMPLATE_BYTES_MAX, line));
-    Text all = {0};
+    SCOPED_TEXT(all);
     for (int64_t i = 0; i < count && text->length > 0; i++)
         text_append(&all, text->bytes, text->length);
     *out = value_string(text_get(&all), all.length);
-    text_free(&all);
     return STATUS_OK;
 }
 

@@ -255,9 +255,10 @@ static Status loop(TemplateRender *render, TemplateScope *scope, const TemplateN
     Value iterable;
     TRY(template_evaluate(render, scope, node->value, &iterable));
     if (iterable.kind == VALUE_NONE) return template_fail(node->line, "none cannot be looped over");
-    Value items = iterable.kind == VALUE_ABSENT ? value_list(1)
-                                                : value_to_items(iterable, "what is looped over");
-    Value kept = value_list(4);
+    SCOPED_VALUE(items) = iterable.kind == VALUE_ABSENT
+                              ? value_list(1)
+                              : value_to_items(iterable, "what is looped over");
+    SCOPED_VALUE(kept) = value_list(4);
     value_release(iterable);
     Status status = items.kind == VALUE_FAIL ? error_current()->code : STATUS_OK;
     if (status == STATUS_OK)
@@ -266,8 +267,6 @@ static Status loop(TemplateRender *render, TemplateScope *scope, const TemplateN
         status = filter_items(render, scope, node, items.as.list, kept.as.list);
     const List *passing = node->filter ? kept.as.list : items.as.list;
     if (status == STATUS_OK) status = repeat(render, scope, node, passing);
-    value_release(kept);
-    value_release(items);
     return status;
 }
 

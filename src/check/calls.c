@@ -64,14 +64,13 @@ static void report_parameter(Checker *checker, const Arguments *arguments, const
     for (size_t i = 0; i < function->parameter_count; i++)
         names[i] = function->parameters[i].name.text;
     const char *near = catalog_nearest(argument->name.text, names, function->parameter_count);
-    Text help = {0};
+    SCOPED_TEXT(help);
     if (near) text_format(&help, "did you mean `%s`?", near);
     ReportExtra extra = {.help = near ? text_get(&help) : NULL,
                          .note = "the function is here",
                          .note_span = function->head};
     report(checker, STATUS_ARITY, argument->name.span, &extra, "%s has no parameter `%s`",
            arguments->callee->text, argument->name.text);
-    text_free(&help);
 }
 
 static void check_against_function(Checker *checker, const Arguments *arguments,
@@ -138,13 +137,10 @@ static void suggest_list(const Arguments *arguments, const Builtin *row, Text *h
 
 static void check_against_builtin(Checker *checker, const Arguments *arguments,
                                   const Builtin *row) {
-    Text help = {0};
+    SCOPED_TEXT(help);
     text_append_string(&help, row->next_overload ? "it is one of " : "it is ");
     for (const Builtin *overload = row; overload; overload = overload->next_overload) {
-        if (signature_fits(&overload->signature, arguments)) {
-            text_free(&help);
-            return;
-        }
+        if (signature_fits(&overload->signature, arguments)) return;
         text_format(&help, "%s%s", overload == row ? "" : "; ", overload->signature_text);
     }
     const Argument *unknown = NULL;
@@ -162,7 +158,6 @@ static void check_against_builtin(Checker *checker, const Arguments *arguments,
     else
         report(checker, STATUS_ARITY, arguments->span, &extra, "%s cannot take %zu argument%s",
                arguments->callee->text, arguments->count, plural(arguments->count));
-    text_free(&help);
 }
 
 static void check_against(Checker *checker, const Arguments *arguments, const Binding *binding) {
@@ -177,12 +172,11 @@ static void check_against(Checker *checker, const Arguments *arguments, const Bi
 static bool report_relation(Checker *checker, const Node *node) {
     const Binding *relation = logic_relation(checker, node);
     if (!relation) return false;
-    Text help = {0};
+    SCOPED_TEXT(help);
     text_format(&help, "ask with %s(...)?; a fact is a statement of its own", relation->word.text);
     ReportExtra extra = {.help = text_get(&help)};
     report(checker, STATUS_TYPE, node->span, &extra, "`%s` is a relation, not a function",
            relation->word.text);
-    text_free(&help);
     return true;
 }
 

@@ -239,7 +239,7 @@ static bool report_mixture(Checker *checker, const Node *node, const Sides *side
     ASSERT(sides->taken.count > 0 && sides->unbound.count > 0);
     const Word *with = &sides->taken.items[0], *without = &sides->unbound.items[0];
     const Binding *binding = bound(checker, with);
-    Text help = {0};
+    SCOPED_TEXT(help);
     text_format(&help,
                 "an equation has only free names on its left side: rename `%s`, or write `<-`",
                 with->text);
@@ -249,7 +249,6 @@ static bool report_mixture(Checker *checker, const Node *node, const Sides *side
            "`%s` is a variable and `%s` is not: this is neither an equation nor the store of an "
            "element",
            with->text, without->text);
-    text_free(&help);
     return false;
 }
 

@@ -22,14 +22,13 @@ static void check_struct_field(Checker *checker, const Binding *type, const Word
     const char **names = arena_allocate(checker->arena, count * sizeof *names);
     for (size_t i = 0; i < count; i++) names[i] = structure->as.structure.fields[i].text;
     const char *near = catalog_nearest(field->text, names, count);
-    Text help = {0};
+    SCOPED_TEXT(help);
     if (near) text_format(&help, "did you mean `%s`?", near);
     ReportExtra extra = {.help = near ? text_get(&help) : NULL,
                          .note = "the struct is here",
                          .note_span = structure->as.structure.name.span};
     report(checker, STATUS_NAME, field->span, &extra, "struct %s has no field `%s`",
            type->word.text, field->text);
-    text_free(&help);
 }
 
 static void check_struct_literal(Checker *checker, Node *node) {
@@ -158,14 +157,13 @@ static void take_members(Checker *checker, const Node *node) {
 // Operators chain to the left, as deep as the text is long: walked down in a loop.
 static void check_binary(Checker *checker, Node *node) {
     ASSERT(node->kind == NODE_BINARY || node->kind == NODE_LOGICAL);
-    VECTOR(Node *) rights = {0};
+    SCOPED_MEMORY VECTOR(Node *) rights = {0};
     for (; node->kind == NODE_BINARY || node->kind == NODE_LOGICAL; node = node->as.binary.left) {
         take_members(checker, node);
         VECTOR_PUSH(&rights, node->as.binary.right);
     }
     check_expression(checker, node);
     while (rights.count > 0) check_expression(checker, rights.items[--rights.count]);
-    VECTOR_FREE(&rights);
 }
 
 void check_receiver(Checker *checker, Node *node) {

@@ -18,14 +18,13 @@ static void append_function(const FunctionNode *function, Text *out) {
 }
 
 static void append_comment(SourcePos at, Text *out) {
-    Text comment = {0};
+    SCOPED_TEXT(comment);
     source_append_comment(at, &comment);
     for (const char *line = text_get(&comment); *line;) {
         size_t length = strcspn(line, "\n");
         text_format(out, "    %.*s\n", (int)length, line);
         line += length + (line[length] == '\n');
     }
-    text_free(&comment);
 }
 
 static bool is_named(const Word *word, const char *name) {

@@ -114,7 +114,7 @@ static void report_function(Checker *checker, const Node *path) {
             VECTOR_PUSH(&names, impl->as.impl.functions[i]->as.function->name.text);
     const Word *name = &path->as.path.name;
     const char *near = catalog_nearest(name->text, names.items, names.count);
-    Text help = {0};
+    SCOPED_TEXT(help);
     if (near)
         text_format(&help, "did you mean `%s::%s`?", type->word.text, near);
     else if (names.count == 0)
@@ -126,7 +126,6 @@ static void report_function(Checker *checker, const Node *path) {
                          .note_span = type->word.span};
     report(checker, STATUS_NAME, name->span, &extra, "struct %s has no function `%s`",
            type->word.text, name->text);
-    text_free(&help);
 }
 
 // A builtin with a namespace: KVCache::new, f32::zeros, Tensor::ones.
@@ -163,12 +162,11 @@ static void report_builtin_path(Checker *checker, const Word *type, const Word *
         names[i] = own ? row + type->length + 2 : strchr(row, ':') ? "" : row;
     }
     const char *near = catalog_nearest(name->text, names, count);
-    Text help = {0};
+    SCOPED_TEXT(help);
     if (near) text_format(&help, "did you mean `%s::%s`?", type->text, near);
     ReportExtra extra = {.help = near ? text_get(&help) : NULL};
     report(checker, STATUS_NAME, name->span, &extra, "there is no function `%s::%s`", type->text,
            name->text);
-    text_free(&help);
 }
 
 static void check_plain_path(Checker *checker, Node *node) {

@@ -65,14 +65,13 @@ static void report_scheduler(Checker *checker, const Word *word) {
     };
     if (name_resolve(checker, word)) return;
     const char *near = catalog_nearest(word->text, names, sizeof names / sizeof *names);
-    Text help = {0};
+    SCOPED_TEXT(help);
     if (near) text_format(&help, "did you mean `%s`?", near);
     for (size_t i = 0; !near && i < sizeof names / sizeof *names; i++)
         text_format(&help, "%s%s", i ? ", " : "there are ", names[i]);
     ReportExtra extra = {.help = text_get(&help)};
     if (symbol_mark_reported(checker, word))
         report(checker, STATUS_NAME, word->span, &extra, "there is no scheduler `%s`", word->text);
-    text_free(&help);
 }
 
 // Whether the program gives the name a meaning; what is called is a function there.
@@ -87,7 +86,7 @@ static void name_scheduler(Checker *checker, Node *value) {
     if (callee->kind != NODE_NAME || means_own(checker, callee, callee != value)) return;
     static const char space[] = "scheduler";
     Word word = callee->as.name.word;
-    Text full = {0};
+    SCOPED_TEXT(full);
     text_format(&full, "%s::%s", space, word.text);
     if (catalog_find(text_get(&full), full.length)) {
         callee->kind = NODE_PATH;
@@ -97,7 +96,6 @@ static void name_scheduler(Checker *checker, Node *value) {
     } else {
         report_scheduler(checker, &word);
     }
-    text_free(&full);
 }
 
 // `distribute: data`, `shard: optimizer` and `shard: parameters` name what is distributed.

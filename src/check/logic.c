@@ -85,14 +85,13 @@ static void check_aggregated(const ClauseCheck *check, const Node *call) {
     int variable = clause_variable(check->clause, &value->as.name.word);
     bool builtin = !function || function->kind == BINDING_BUILTIN;
     if (!builtin || variable < 0 || !variable_is_single(check->clause, variable)) return;
-    Text help = {0};
+    SCOPED_TEXT(help);
     text_format(&help, "as in R(X, %s(N)) <- S(X, N); what is computed with it needs another rule",
                 aggregate);
     ReportExtra extra = {.help = text_get(&help)};
     report(check->checker, STATUS_TYPE, call->span, &extra,
            "`%s` of `%s` is an aggregate, which stands alone as an argument of a rule's head",
            aggregate, value->as.name.word.text);
-    text_free(&help);
 }
 
 static void visit_expression(void *context, Node *node) {

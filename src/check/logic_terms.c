@@ -238,14 +238,13 @@ static void check_member(ClauseCheck *check, const TermNode *term, const Binding
     for (size_t i = 0; i < declaration->as.entity.member_count; i++)
         names[i] = declaration->as.entity.members[i].text;
     const char *near = catalog_nearest(word->text, names, declaration->as.entity.member_count);
-    Text help = {0};
+    SCOPED_TEXT(help);
     if (near) text_format(&help, "did you mean `%s`?", near);
     ReportExtra extra = {.help = near ? text_get(&help) : NULL,
                          .note = "the type is declared here",
                          .note_span = type->word.span};
     report(check->checker, STATUS_TYPE, term->value->span, &extra, "`%s` is not %s %s", word->text,
            text_article(type->word.text), type->word.text);
-    text_free(&help);
 }
 
 static void check_column_type(ClauseCheck *check, const AtomNode *atom, size_t column) {

@@ -22,11 +22,10 @@ void name_want_value(Checker *checker, const Node *node) {
     const Binding *binding = node->as.name.binding;
     if (!binding || binding->kind != BINDING_MODULE) return;
     const char *name = node->as.name.word.text;
-    Text help = {0};
+    SCOPED_TEXT(help);
     text_format(&help, "%s.name is what it declares under that name", name);
     ReportExtra extra = {.help = text_get(&help)};
     report(checker, STATUS_TYPE, node->span, &extra, "`%s` is an imported file, not a value", name);
-    text_free(&help);
 }
 
 // What a file declares and what it imports without a name of its own; its names for others are its
@@ -51,11 +50,10 @@ void report_member(Checker *checker, const Program *program, const Word *import,
             VECTOR_PUSH(&names, entry->binding->word.text);
     const char *near = catalog_nearest(name->text, names.items, names.count);
     VECTOR_FREE(&names);
-    Text help = {0};
+    SCOPED_TEXT(help);
     if (near) text_format(&help, "did you mean `%s`?", near);
     ReportExtra extra = {.help = near ? text_get(&help) : NULL};
     report(checker, STATUS_NAME, name->span, &extra, "`%s` has no `%s`", import->text, name->text);
-    text_free(&help);
 }
 
 Binding *name_find_member(Checker *checker, const Node *object, const Word *name) {

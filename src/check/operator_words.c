@@ -26,7 +26,7 @@ static bool is_short(const char *text, size_t length) {
 void operator_name_operand(const char *formal, const char *text, size_t length) {
     const char *at = error_current()->help, *open = strchr(formal, '('), *found;
     if (!is_short(text, length) || !open) return;
-    Text help = {0};
+    SCOPED_TEXT(help);
     size_t head = (size_t)(open - formal) + 1;
     for (; (found = strstr(at, formal)) != NULL; at = found + strlen(formal)) {
         text_append(&help, at, (size_t)(found - at) + head);
@@ -36,7 +36,6 @@ void operator_name_operand(const char *formal, const char *text, size_t length) 
     bool named = at != error_current()->help;
     text_append_string(&help, at);
     if (named) fail_help("%s", text_get(&help));
-    text_free(&help);
 }
 
 static bool has_length(const char *kind) {

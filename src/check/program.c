@@ -37,14 +37,13 @@ static bool check_semiring(Checker *checker, ProgramNode *program) {
         return semirings[i].rules;
     }
     const char *near = catalog_nearest(word->text, names, SEMIRING_COUNT_OF);
-    Text help = {0};
+    SCOPED_TEXT(help);
     if (near) text_format(&help, "did you mean `%s`? ", near);
     text_append_string(&help, "there are ");
     for (size_t i = 0; i < SEMIRING_COUNT_OF; i++)
         text_format(&help, i + 1 < SEMIRING_COUNT_OF ? "%s, " : "%s", names[i]);
     ReportExtra extra = {.help = text_get(&help)};
     report(checker, STATUS_NAME, word->span, &extra, "there is no semiring `%s`", word->text);
-    text_free(&help);
     return false;
 }
 
@@ -168,11 +167,10 @@ static Node *inputs_lambda(Checker *checker, const Reads *reads, Span span) {
 
 // P.Y, for traces.
 static Word function_name(Checker *checker, const ProgramNode *program, int target) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     text_format(&text, "%s.%s", program->name.text, program->names[target].text);
     Word word = {.length = (uint32_t)text.length, .span = program->names[target].span};
     word.text = arena_copy_string(checker->arena, text_get(&text), text.length);
-    text_free(&text);
     return word;
 }
 

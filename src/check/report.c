@@ -50,12 +50,10 @@ static bool is_struct(const Binding *binding) {
 
 static const char *nearest_builtin(const char *name) {
     size_t rows = catalog_count(), known = rows + DTYPE_COUNT;
-    const char **builtins = memory_allocate(known * sizeof *builtins);
+    SCOPED_MEMORY const char **builtins = memory_allocate(known * sizeof *builtins);
     for (size_t i = 0; i < rows; i++) builtins[i] = catalog_get(i)->signature.name;
     for (size_t i = rows; i < known; i++) builtins[i] = dtype_info[i - rows].name;
-    const char *near = catalog_nearest(name, builtins, known);
-    free(builtins);
-    return near;
+    return catalog_nearest(name, builtins, known);
 }
 
 static bool is_relation(const Binding *binding) {

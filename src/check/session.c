@@ -114,11 +114,10 @@ static void name_keep(CheckSession *session, Binding *binding, bool own) {
 
 // Entries are linked newest first; names are kept in the order of their declaration.
 static void names_keep(CheckSession *session, const Entry *first, const Entry *end, bool own) {
-    VECTOR(Binding *) found = {0};
+    SCOPED_MEMORY VECTOR(Binding *) found = {0};
     for (const Entry *entry = first; entry && entry != end; entry = entry->next_in_scope)
         VECTOR_PUSH(&found, entry->binding);
     for (size_t i = found.count; i-- > 0;) name_keep(session, found.items[i], own);
-    VECTOR_FREE(&found);
 }
 
 void check_session_keep(CheckSession *session, Program *program) {

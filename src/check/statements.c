@@ -151,11 +151,10 @@ static void assign_name(Checker *checker, Node *target, const Node *node) {
         return;
     }
     if (!symbol_mark_reported(checker, word)) return;
-    Text help = {0};
+    SCOPED_TEXT(help);
     text_format(&help, "`let %s = ...` defines it here", word->text);
     ReportExtra extra = {.help = text_get(&help)};
     report(checker, STATUS_NAME, word->span, &extra, "no variable `%s` to assign to", word->text);
-    text_free(&help);
 }
 
 static void assign_target(Checker *checker, Node *target, const Node *node) {

@@ -100,11 +100,10 @@ static void report_type(Checker *checker, const Word *name) {
         return;
     }
     if (!symbol_mark_reported(checker, name)) return;
-    Text help = {0};
+    SCOPED_TEXT(help);
     text_format(&help, "did you mean `%s`?", near);
     ReportExtra extra = {.help = text_get(&help)};
     report(checker, STATUS_NAME, name->span, &extra, "unknown type `%s`", name->text);
-    text_free(&help);
 }
 
 static void check_named(Checker *checker, TypeNode *type, FunctionNode *symbols) {

@@ -31,11 +31,9 @@ static void free_names(Names *names) {
 }
 
 static char *joined(const char *folder, const char *name) {
-    Text path = {0};
+    SCOPED_TEXT(path);
     text_format(&path, "%s/%s", folder, name);
-    char *copy = memory_copy_string(text_get(&path), path.length);
-    text_free(&path);
-    return copy;
+    return memory_copy_string(text_get(&path), path.length);
 }
 
 static bool is_folder(const char *path) {

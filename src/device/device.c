@@ -42,10 +42,9 @@ static Status make_cpu(Device *device) {
 static Status open_vulkan(Device *device, const DeviceSettings *settings, const char *name,
                           int index) {
     if (make_vulkan(device, settings, index) == STATUS_OK) return STATUS_OK;
-    Text why = {0};
+    SCOPED_TEXT(why);
     text_append_string(&why, error_current()->message);
     fail(STATUS_DEVICE, "cannot open the device %s: %s", name, text_get(&why));
-    text_free(&why);
     return fail_help("use the device cpu, or auto");
 }
 

@@ -160,7 +160,7 @@ Status report_refusal(const Pool *pool, size_t bytes, const BufferLabel *label) 
 // --- debugging lines -----------------------------------------------------------------------------
 
 void pool_debug(const Pool *pool, const char *event, const Buffer *buffer) {
-    Text line = {0};
+    SCOPED_TEXT(line);
     text_format(&line, "memory: %-8s %zu bytes, class %zu, ", event, buffer->bytes,
                 buffer->capacity);
     describe_place(&line, buffer->origin);
@@ -171,7 +171,6 @@ void pool_debug(const Pool *pool, const char *event, const Buffer *buffer) {
                 (unsigned long long)statistics->cached_bytes,
                 (unsigned long long)statistics->cached_buffers);
     fputs(text_get(&line), output_errors());
-    text_free(&line);
 }
 
 // --- the report ----------------------------------------------------------------------------------
@@ -322,7 +321,7 @@ static int compare_buffers(const void *x, const void *y) {
 }
 
 static void append_leaked_buffers(const Pool *pool, Leaks leaks, Text *out) {
-    const Buffer **buffers = memory_allocate_zeroed(leaks.buffers, sizeof(Buffer *));
+    SCOPED_MEMORY const Buffer **buffers = memory_allocate_zeroed(leaks.buffers, sizeof(Buffer *));
     size_t count = 0;
     const Buffer *lists[] = {pool->live, pool->away};
     for (int i = 0; i < 2; i++)
@@ -341,7 +340,6 @@ static void append_leaked_buffers(const Pool *pool, Leaks leaks, Text *out) {
     if (count > LEAKS_SHOWN)
         text_format(out, "  and %zu more buffer%s\n", count - LEAKS_SHOWN,
                     plural(count - LEAKS_SHOWN));
-    free(buffers);
 }
 
 static void append_leak_warning(const Pool *pool, Leaks leaks, Text *out) {
@@ -359,7 +357,7 @@ uint64_t memory_check(Device *device, Text *out) {
     Leaks leaks = count_leaks(pool);
     ASSERT(leaks.buffers >= pool->statistics.live_buffers); // and those that are imported
     if (leaks.buffers > 0) append_leak_warning(pool, leaks, out);
-    Text report = {0};
+    SCOPED_TEXT(report);
     if (pool->settings.memory_check != MEMORY_CHECK_OFF) append_report(pool, "after", &report);
     if (pool->settings.buffer_stats) append_statistics(&pool->statistics, &report);
     if (leaks.buffers > 0) {
@@ -370,6 +368,5 @@ uint64_t memory_check(Device *device, Text *out) {
     text_append(out, text_get(&report), report.length);
     if (pool->settings.memory_check != MEMORY_CHECK_OFF && leaks.buffers == 0)
         text_append_string(out, "no leak: every buffer was released\n");
-    text_free(&report);
     return leaks.buffers;
 }

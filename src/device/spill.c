@@ -48,10 +48,9 @@ static int open_nameless(const char *folder) {
     if (file >= 0) return file;
     Text path = {0};
     text_format(&path, "%s/tl-XXXXXX", folder);
-    char *name = text_take(&path);
+    SCOPED_MEMORY char *name = text_take(&path);
     file = mkostemp(name, O_CLOEXEC);
     if (file >= 0) unlink(name);
-    free(name);
     return file;
 }
 

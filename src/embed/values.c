@@ -271,10 +271,9 @@ tl_status tl_member(tl_value *value, const char *name, tl_value **member) {
 
 tl_status tl_text(tl_value *value, tl_value **text) {
     Entry entry = embed_enter(value->owner);
-    Text printed = {0};
+    SCOPED_TEXT(printed);
     Status status = value_print(value->value, false, &printed);
     if (status == STATUS_OK)
         *text = embed_give(value->owner, value_string(text_get(&printed), printed.length));
-    text_free(&printed);
     return embed_finish(entry, status);
 }

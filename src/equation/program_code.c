@@ -49,14 +49,13 @@ static bool *find_needs(const ProgramHandle *program) {
 
 static void find_components(ProgramHandle *program) {
     int count = program->name_count;
-    bool *needs = find_needs(program);
+    SCOPED_MEMORY bool *needs = find_needs(program);
     for (int i = 0; i < count; i++) {
         program->names[i].loops = needs[i * count + i];
         program->names[i].component = i;
         for (int j = i; j-- > 0;)
             if (needs[i * count + j] && needs[j * count + i]) program->names[i].component = j;
     }
-    free(needs);
 }
 
 static Status read_number(Frame *frame, const Code *code, const char *what, int64_t *out) {

@@ -80,13 +80,12 @@ static bool is_same(const SourceFile *file, const Text *formatted) {
 }
 
 static void report_changed(const SourceFile *file, DiagnosticList *diagnostics) {
-    Text message = {0};
+    SCOPED_TEXT(message);
     text_format(&message, "formatting %s would change its meaning; it is left as it is",
                 file->name);
     diagnostic_list_add(diagnostics, &(Diagnostic){.kind = status_word(STATUS_FORMAT),
                                                    .message = text_get(&message),
                                                    .help = "this is a mistake of tl fmt"});
-    text_free(&message);
 }
 
 bool format_source(const SourceFile *file, Text *out, DiagnosticList *diagnostics) {

@@ -124,8 +124,9 @@ static bool is_declared(const Interp *interp, char kind, const char *name) {
 }
 
 static Status fail_undeclared(const Interp *interp, char kind, const char *name) {
-    char *lines = memory_copy_string(text_get(&interp->declared), interp->declared.length);
-    VECTOR(const char *) names = {0};
+    SCOPED_MEMORY char *lines =
+        memory_copy_string(text_get(&interp->declared), interp->declared.length);
+    SCOPED_MEMORY VECTOR(const char *) names = {0};
     char *rest = lines;
     for (char *line = strsep(&rest, "\n"); line && *line; line = strsep(&rest, "\n"))
         if (*line == kind) VECTOR_PUSH(&names, line + 1);
@@ -137,8 +138,6 @@ static Status fail_undeclared(const Interp *interp, char kind, const char *name)
     else if (names.count > 0)
         fail_help("it has %zu, from \"%s\" to \"%s\"", names.count, names.items[0],
                   names.items[names.count - 1]);
-    VECTOR_FREE(&names);
-    free(lines);
     return status;
 }
 

@@ -93,13 +93,12 @@ static Status append(Vectors *vectors, const double *row, int64_t width) {
 static Status add_pooled(Vectors *vectors, Tensor *hidden) {
     int64_t count = hidden->view.dims[0], width = hidden->view.dims[1];
     double *rows = memory_allocate((size_t)(count * width + 1) * sizeof *rows);
-    double *row = memory_allocate((size_t)(width + 1) * sizeof *row);
+    SCOPED_MEMORY double *row = memory_allocate((size_t)(width + 1) * sizeof *row);
     Status status = tensor_read_floats(hidden, rows);
     if (status == STATUS_OK) pool(rows, count, width, vectors->pooling, row);
     free(rows);
     if (status == STATUS_OK) status = finish(vectors->network, &row, &width);
     if (status == STATUS_OK) status = append(vectors, row, width);
-    free(row);
     return status;
 }
 

@@ -14,20 +14,18 @@ typedef VECTOR(int64_t) Numbers;
 
 // The network's number, then those of the event.
 static Status tell(const Network *network, FollowEvent event, const Numbers *numbers) {
-    Text message = {0};
+    SCOPED_TEXT(message);
     int64_t of = network->led - 1;
     int kind = (int)event;
     text_append(&message, (const char *)&of, sizeof of);
     text_append(&message, (const char *)numbers->items, numbers->count * sizeof of);
-    Status status = ranks_share_line(&kind, &message);
-    text_free(&message);
-    return status;
+    return ranks_share_line(&kind, &message);
 }
 
 Status follow_tell_steps(const Step *steps, size_t count) {
     const Network *network = steps[0].sequence->network;
     if (LIKELY(network->led == 0)) return STATUS_OK;
-    Numbers numbers = {0};
+    SCOPED_MEMORY Numbers numbers = {0};
     VECTOR_PUSH(&numbers, (int64_t)count);
     for (size_t i = 0; i < count; i++) {
         const Step *step = &steps[i];
@@ -37,9 +35,7 @@ Status follow_tell_steps(const Step *steps, size_t count) {
         for (size_t j = 0; j < step->count; j++) VECTOR_PUSH(&numbers, step->ids[j]);
     }
     ASSERT(count > 0 && numbers.count >= 1 + 4 * count); // a step has an id
-    Status status = tell(network, FOLLOW_STEPS, &numbers);
-    VECTOR_FREE(&numbers);
-    return status;
+    return tell(network, FOLLOW_STEPS, &numbers);
 }
 
 Status follow_tell_fork(const Sequence *sequence, const Sequence *copy) {
@@ -88,7 +84,7 @@ static Status sequence_for(Follower *follower, Network *network, int64_t number,
 
 static Status make_steps(Follower *follower, Network *network, const int64_t *at) {
     size_t count = (size_t)*at++;
-    Step *steps = memory_allocate_zeroed(count + 1, sizeof *steps);
+    SCOPED_MEMORY Step *steps = memory_allocate_zeroed(count + 1, sizeof *steps);
     Status status = STATUS_OK;
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         Sequence *sequence = NULL;
@@ -103,7 +99,6 @@ static Status make_steps(Follower *follower, Network *network, const int64_t *at
     Tensor *hidden = NULL;
     if (status == STATUS_OK) status = sequences_hidden(steps, count, &hidden);
     if (status == STATUS_OK) tensor_release(hidden);
-    free(steps);
     return status;
 }
 
@@ -135,7 +130,7 @@ static Status follow(Follower *follower, FollowEvent event, const int64_t *at) {
 
 Status networks_follow(Network *const *networks) {
     Follower follower = {.networks = networks};
-    Text message = {0};
+    SCOPED_TEXT(message);
     Status status = STATUS_OK;
     while (status == STATUS_OK) {
         int event = 0;
@@ -150,6 +145,5 @@ Status networks_follow(Network *const *networks) {
     for (size_t i = 0; i < follower.texts.count; i++)
         sequence_free(follower.texts.items[i].sequence);
     VECTOR_FREE(&follower.texts);
-    text_free(&message);
     return status;
 }

@@ -192,7 +192,7 @@ static Status hand_out(Generation *const *generations, size_t count, Tensor *log
 }
 
 static Status compute(Generation *const *generations, size_t count) {
-    Step *steps = memory_allocate_zeroed(count, sizeof *steps);
+    SCOPED_MEMORY Step *steps = memory_allocate_zeroed(count, sizeof *steps);
     size_t planned = 0;
     Status status = STATUS_OK;
     SCOPED_TENSOR(logits);
@@ -203,7 +203,6 @@ static Status compute(Generation *const *generations, size_t count) {
         if (status == STATUS_OK) status = hand_out(generations, count, logits);
     }
     for (size_t i = 0; i < planned; i++) free((int64_t *)(uintptr_t)steps[i].ids);
-    free(steps);
     return status;
 }
 

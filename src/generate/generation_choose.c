@@ -121,13 +121,12 @@ static bool is_empty(const uint64_t *mask, size_t words) {
 static Status apply_mask(Tensor *logits, const uint64_t *mask, Tensor **out) {
     int64_t count = tensor_count(logits);
     Shape shape = {.rank = 1, .dims = {count}};
-    double *numbers = memory_allocate((size_t)count * sizeof *numbers);
+    SCOPED_MEMORY double *numbers = memory_allocate((size_t)count * sizeof *numbers);
     Status status = tensor_read_floats(logits, numbers);
     for (int64_t id = 0; id < count; id++)
         if (!mask_has(mask, id)) numbers[id] = -INFINITY;
     if (status == STATUS_OK)
         status = tensor_from_floats(numbers, &shape, tensor_dtype(logits), out);
-    free(numbers);
     return status;
 }
 
@@ -136,12 +135,11 @@ static Status fail_dead(const Generation *generation) {
     Constraint *constraint = generation->state->options.constraint;
     if (constraint->type->refresh) TRY(constraint->type->refresh(constraint)); // it may say why
     size_t tail = text->length < 24 ? text->length : 24;
-    Text shown = {0};
+    SCOPED_TEXT(shown);
     text_append_quoted(&shown, text_get(text) + text->length - tail, tail);
     Status status =
         fail(STATUS_VALUE, "no token of the vocabulary goes on as the constraint asks after %s",
              text_get(&shown));
-    text_free(&shown);
     return status;
 }
 
@@ -190,10 +188,8 @@ Status generation_choose(Generation *generation, Tensor *logits, int64_t *out) {
     if (constraint->type->refresh)
         TRY(constraint->type->refresh(generation->state->options.constraint));
     size_t words = trie_mask_words(vocabulary_of(generation));
-    uint64_t *mask = memory_allocate_zeroed(words, sizeof *mask);
-    Status status = choose_masked(generation, logits, mask, out);
-    free(mask);
-    return status;
+    SCOPED_MEMORY uint64_t *mask = memory_allocate_zeroed(words, sizeof *mask);
+    return choose_masked(generation, logits, mask, out);
 }
 
 // --- scores
@@ -220,7 +216,7 @@ static void keep_likeliest(const double *logits, int64_t count, Scored *out, int
 Status generation_score(Generation *generation, Tensor *logits, int64_t id) {
     int64_t wanted = generation->state->options.logprobs, count = tensor_count(logits);
     if (wanted < 0) return STATUS_OK;
-    double *numbers = memory_allocate((size_t)count * sizeof *numbers);
+    SCOPED_MEMORY double *numbers = memory_allocate((size_t)count * sizeof *numbers);
     bool before = foretell_ignore_reads(generation->unknown);
     Status status = tensor_read_floats(logits, numbers);
     foretell_ignore_reads(before);
@@ -234,6 +230,5 @@ Status generation_score(Generation *generation, Tensor *logits, int64_t id) {
         keep_likeliest(numbers, count, scored + 1, wanted);
         for (int64_t i = 1; i <= wanted; i++) scored[i].logprob -= total;
     }
-    free(numbers);
     return status;
 }

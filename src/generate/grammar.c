@@ -194,12 +194,11 @@ Rule grammar_repeat(Grammar *grammar, Rule rule, int64_t least, int64_t most) {
 // --- characters
 
 static size_t encode(uint32_t code, uint8_t *out) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     text_append_codepoint(&text, code);
     size_t length = text.length;
     ASSERT(length >= 1 && length <= 4);
     memcpy(out, text.bytes, length);
-    text_free(&text);
     return length;
 }
 
@@ -247,7 +246,7 @@ static int compare_ranges(const void *a, const void *b) {
 
 Rule grammar_class(Grammar *grammar, const CodeRange *ranges, size_t count, bool negated) {
     Rule rule = add_rule(grammar);
-    CodeRange *sorted = memory_allocate((count + 1) * sizeof *sorted);
+    SCOPED_MEMORY CodeRange *sorted = memory_allocate((count + 1) * sizeof *sorted);
     if (count > 0) memcpy(sorted, ranges, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, compare_ranges);
     uint32_t next = 0; // the first code that no range has reached
@@ -258,7 +257,6 @@ Rule grammar_class(Grammar *grammar, const CodeRange *ranges, size_t count, bool
         if (sorted[i].last + 1 > next) next = sorted[i].last + 1;
     }
     if (negated && next <= CODE_LAST) add_range(grammar, rule, next, CODE_LAST);
-    free(sorted);
     return rule;
 }
 

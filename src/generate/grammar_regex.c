@@ -132,7 +132,7 @@ static Rule string_class(Grammar *grammar, const Ranges *ranges, bool negated) {
         uint32_t code;
         const char *text;
     } escapes[] = {{'"', "\\\""}, {'\\', "\\\\"}, {'\n', "\\n"}, {'\t', "\\t"}, {'\r', "\\r"}};
-    Rules rules = {0};
+    SCOPED_MEMORY Rules rules = {0};
     Ranges others = {0}; // no character of the class, or one that is not written as itself
     if (negated)
         push_ranges(&others, ranges->items, ranges->count, false);
@@ -145,7 +145,6 @@ static Rule string_class(Grammar *grammar, const Ranges *ranges, bool negated) {
         if (!holds(others.items, outside, escapes[i].code))
             VECTOR_PUSH(&rules, grammar_literal(grammar, escapes[i].text, 2));
     Rule rule = grammar_choice(grammar, rules.items, rules.count);
-    VECTOR_FREE(&rules);
     VECTOR_FREE(&others);
     return rule;
 }
@@ -171,14 +170,13 @@ static Status read_range(Reader *reader, Ranges *ranges) {
 
 static Status read_class(Reader *reader, Rule *out) {
     bool negated = take(reader, "^");
-    Ranges ranges = {0};
+    SCOPED_MEMORY Ranges ranges = {0};
     Status status = STATUS_OK;
     do
         status = reader->at == reader->end ? fail_here(reader, "a class has no ]")
                                            : read_range(reader, &ranges);
     while (status == STATUS_OK && !take(reader, "]"));
     *out = class_rule(reader, &ranges, negated);
-    VECTOR_FREE(&ranges);
     return status;
 }
 
@@ -263,7 +261,7 @@ static bool at_end(const Reader *reader) {
 }
 
 static Status read_sequence(Reader *reader, Rule *out) {
-    Rules rules = {0};
+    SCOPED_MEMORY Rules rules = {0};
     Status status = STATUS_OK;
     while (status == STATUS_OK && !at_end(reader)) {
         Rule rule = 0;
@@ -271,12 +269,11 @@ static Status read_sequence(Reader *reader, Rule *out) {
         VECTOR_PUSH(&rules, rule);
     }
     *out = grammar_sequence(reader->grammar, rules.items, rules.count);
-    VECTOR_FREE(&rules);
     return status;
 }
 
 static Status read_choice(Reader *reader, Rule *out) {
-    Rules rules = {0};
+    SCOPED_MEMORY Rules rules = {0};
     Status status;
     do {
         Rule rule = 0;
@@ -284,7 +281,6 @@ static Status read_choice(Reader *reader, Rule *out) {
         VECTOR_PUSH(&rules, rule);
     } while (status == STATUS_OK && take(reader, "|"));
     *out = grammar_choice(reader->grammar, rules.items, rules.count);
-    VECTOR_FREE(&rules);
     return status;
 }
 

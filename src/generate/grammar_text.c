@@ -33,12 +33,10 @@ static Status fail_here(const Reader *reader, const char *wanted) {
     const char *line_end = memchr(reader->at, '\n', left);
     size_t length = line_end ? (size_t)(line_end - reader->at) : left;
     if (length > 20) length = 20;
-    Text shown = {0};
+    SCOPED_TEXT(shown);
     text_append_quoted(&shown, reader->at, length);
-    Status status = fail(STATUS_VALUE, "the grammar, line %d: expected %s at %s", line, wanted,
-                         length ? text_get(&shown) : "its end");
-    text_free(&shown);
-    return status;
+    return fail(STATUS_VALUE, "the grammar, line %d: expected %s at %s", line, wanted,
+                length ? text_get(&shown) : "its end");
 }
 
 // --- words
@@ -153,7 +151,7 @@ static Status read_range(Reader *reader, CodeRange *out) {
 
 static Status read_class(Reader *reader, Rule *out) {
     bool negated = take(reader, "^");
-    VECTOR(CodeRange) ranges = {0};
+    SCOPED_MEMORY VECTOR(CodeRange) ranges = {0};
     Status status = STATUS_OK;
     while (status == STATUS_OK && !take(reader, "]")) {
         CodeRange range = {0};
@@ -162,7 +160,6 @@ static Status read_class(Reader *reader, Rule *out) {
         VECTOR_PUSH(&ranges, range);
     }
     *out = grammar_class(reader->grammar, ranges.items, ranges.count, negated);
-    VECTOR_FREE(&ranges);
     return status;
 }
 
@@ -236,7 +233,7 @@ static bool item_follows(const Reader *reader) {
 }
 
 static Status read_sequence(Reader *reader, bool lines, Rule *out) {
-    Rules rules = {0};
+    SCOPED_MEMORY Rules rules = {0};
     Status status = STATUS_OK;
     for (skip(reader, lines); status == STATUS_OK && item_follows(reader); skip(reader, lines)) {
         Rule rule = 0;
@@ -244,13 +241,12 @@ static Status read_sequence(Reader *reader, bool lines, Rule *out) {
         VECTOR_PUSH(&rules, rule);
     }
     *out = grammar_sequence(reader->grammar, rules.items, rules.count);
-    VECTOR_FREE(&rules);
     return status;
 }
 
 // A rule goes on in the next line after a |.
 static Status read_choice(Reader *reader, bool lines, Rule *out) {
-    Rules rules = {0};
+    SCOPED_MEMORY Rules rules = {0};
     Status status;
     do {
         Rule rule = 0;
@@ -259,7 +255,6 @@ static Status read_choice(Reader *reader, bool lines, Rule *out) {
         VECTOR_PUSH(&rules, rule);
     } while (status == STATUS_OK && take(reader, "|"));
     *out = grammar_choice(reader->grammar, rules.items, rules.count);
-    VECTOR_FREE(&rules);
     return status;
 }
 

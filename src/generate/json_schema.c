@@ -130,7 +130,7 @@ static Status check_disjoint(const json_t *schemas) {
 static Status any_of(SchemaReader *reader, json_t *schema, const char *keyword, Rule *out) {
     json_t *rest = without(reader, schema, keyword), *part;
     json_t *schemas = json_object_get(schema, keyword);
-    Rules rules = {0};
+    SCOPED_MEMORY Rules rules = {0};
     size_t index;
     Status status = json_array_size(schemas) > 0 ? STATUS_OK
                                                  : fail(STATUS_VALUE,
@@ -145,7 +145,6 @@ static Status any_of(SchemaReader *reader, json_t *schema, const char *keyword, 
         VECTOR_PUSH(&rules, rule);
     }
     *out = grammar_choice(reader->grammar, rules.items, rules.count);
-    VECTOR_FREE(&rules);
     return status;
 }
 
@@ -172,7 +171,7 @@ static bool has_type(const json_t *types, const json_t *value) {
 // Values as they are written, of those of the type that is asked for.
 static Status given_values(SchemaReader *reader, const json_t *schema, const json_t *values,
                            Rule *out) {
-    Rules rules = {0};
+    SCOPED_MEMORY Rules rules = {0};
     size_t index;
     json_t *value;
     json_array_foreach(values, index, value) {
@@ -182,10 +181,9 @@ static Status given_values(SchemaReader *reader, const json_t *schema, const jso
         free(text);
     }
     *out = grammar_choice(reader->grammar, rules.items, rules.count);
-    bool some = rules.count > 0;
-    VECTOR_FREE(&rules);
-    return some ? STATUS_OK
-                : fail(STATUS_VALUE, "json_schema: no value of enum or const is allowed");
+    return rules.count > 0
+               ? STATUS_OK
+               : fail(STATUS_VALUE, "json_schema: no value of enum or const is allowed");
 }
 
 static Status typed(SchemaReader *reader, json_t *schema, const char *type, Rule *out) {
@@ -203,7 +201,7 @@ static Status typed(SchemaReader *reader, json_t *schema, const char *type, Rule
 }
 
 static Status typed_each(SchemaReader *reader, json_t *schema, const json_t *types, Rule *out) {
-    Rules rules = {0};
+    SCOPED_MEMORY Rules rules = {0};
     Status status = STATUS_OK;
     for (size_t i = 0; i < json_array_size(types) && status == STATUS_OK; i++) {
         const char *type = json_string_value(json_array_get(types, i));
@@ -212,7 +210,6 @@ static Status typed_each(SchemaReader *reader, json_t *schema, const json_t *typ
         VECTOR_PUSH(&rules, rule);
     }
     *out = grammar_choice(reader->grammar, rules.items, rules.count);
-    VECTOR_FREE(&rules);
     return status;
 }
 
@@ -279,7 +276,7 @@ Status schema_rule(SchemaReader *reader, json_t *schema, Rule *out) {
 }
 
 static Rule framed(SchemaReader *reader, const SchemaFrame *frame, Rule value) {
-    Rules parts = {0};
+    SCOPED_MEMORY Rules parts = {0};
     if (*frame->open) VECTOR_PUSH(&parts, schema_text(reader, frame->open));
     VECTOR_PUSH(&parts, value);
     if (frame->again) {
@@ -287,9 +284,7 @@ static Rule framed(SchemaReader *reader, const SchemaFrame *frame, Rule value) {
         VECTOR_PUSH(&parts, grammar_repeat(reader->grammar, more, 0, -1));
     }
     if (*frame->close) VECTOR_PUSH(&parts, schema_text(reader, frame->close));
-    Rule whole = grammar_sequence(reader->grammar, parts.items, parts.count);
-    VECTOR_FREE(&parts);
-    return whole;
+    return grammar_sequence(reader->grammar, parts.items, parts.count);
 }
 
 Status constraint_from_framed_schema(const char *json, size_t length, const SchemaFrame *frame,

@@ -82,7 +82,7 @@ static Rule listed(SchemaReader *reader, Rule item, int64_t least, int64_t most)
 
 static Status read_properties(SchemaReader *reader, json_t *schema, json_t *properties,
                               Rule *inner) {
-    Property *all = memory_allocate_zeroed(json_object_size(properties), sizeof *all);
+    SCOPED_MEMORY Property *all = memory_allocate_zeroed(json_object_size(properties), sizeof *all);
     size_t count = 0;
     const char *name;
     json_t *each;
@@ -94,7 +94,6 @@ static Status read_properties(SchemaReader *reader, json_t *schema, json_t *prop
         all[count++].required = required;
     }
     *inner = rest_of(reader, all, count);
-    free(all);
     return status;
 }
 

@@ -174,7 +174,7 @@ static Rule between(SchemaReader *reader, const char *a, const char *b, size_t c
     Rule first = grammar_literal(reader->grammar, a, 1),
          last = grammar_literal(reader->grammar, b, 1);
     if (*a == *b) return schema_pair(reader, first, between(reader, a + 1, b + 1, count - 1));
-    Rules rules = {0};
+    SCOPED_MEMORY Rules rules = {0};
     VECTOR_PUSH(&rules, schema_pair(reader, first, between(reader, a + 1, nines, count - 1)));
     if (*b - *a > 1) {
         Rule inner = class(reader, (uint32_t)*a + 1, (uint32_t)*b - 1);
@@ -182,9 +182,7 @@ static Rule between(SchemaReader *reader, const char *a, const char *b, size_t c
         VECTOR_PUSH(&rules, schema_pair(reader, inner, rest));
     }
     VECTOR_PUSH(&rules, schema_pair(reader, last, between(reader, zeros, b + 1, count - 1)));
-    Rule rule = grammar_choice(reader->grammar, rules.items, rules.count);
-    VECTOR_FREE(&rules);
-    return rule;
+    return grammar_choice(reader->grammar, rules.items, rules.count);
 }
 
 // Adds the integers from low to high, 0 <= low, length by length.
@@ -260,14 +258,12 @@ static void add_magnitudes(SchemaReader *reader, const char *sign, Bounds bounds
 }
 
 static Rule bounded(SchemaReader *reader, Bounds bounds, bool integers) {
-    Rules rules = {0};
+    SCOPED_MEMORY Rules rules = {0};
     int64_t least = bounds.low > 0 ? bounds.low : 0;
     add_magnitudes(reader, "", (Bounds){true, least, bounds.high}, integers, &rules);
     int64_t nearest = bounds.high < 0 ? -bounds.high : integers ? 1 : 0;
     add_magnitudes(reader, "-", (Bounds){true, nearest, -bounds.low}, integers, &rules);
-    Rule rule = grammar_choice(reader->grammar, rules.items, rules.count);
-    VECTOR_FREE(&rules);
-    return rule;
+    return grammar_choice(reader->grammar, rules.items, rules.count);
 }
 
 Status schema_integer(SchemaReader *reader, json_t *schema, Rule *out) {

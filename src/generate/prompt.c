@@ -9,23 +9,19 @@
 // Whether a text begins with the mark that encoding would put before it.
 static bool is_begun(const Tokenizer *tokenizer, const Text *text) {
     int64_t bos = tokenizer_bos(tokenizer);
-    Text mark = {0};
-    bool begun = bos >= 0 && tokenizer_decode(tokenizer, &bos, 1, false, &mark) == STATUS_OK &&
-                 mark.length <= text->length &&
-                 memcmp(text_get(&mark), text_get(text), mark.length) == 0;
-    text_free(&mark);
-    return begun;
+    SCOPED_TEXT(mark);
+    return bos >= 0 && tokenizer_decode(tokenizer, &bos, 1, false, &mark) == STATUS_OK &&
+           mark.length <= text->length && memcmp(text_get(&mark), text_get(text), mark.length) == 0;
 }
 
 Status network_encode_chat(const Network *network, Value messages, Value tools, TokenIds *out) {
     Model *model = network_model(network).as.handle->payload;
     Tokenizer *tokenizer;
-    Text text = {0};
+    SCOPED_TEXT(text);
     TRY(model_tokenizer(model, &tokenizer));
     Status status = chat_prompt(model, tokenizer, &(ChatPrompt){messages, tools, true}, &text);
     if (status == STATUS_OK)
         status =
             network_encode(network, text_get(&text), text.length, !is_begun(tokenizer, &text), out);
-    text_free(&text);
     return status;
 }

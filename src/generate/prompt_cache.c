@@ -369,7 +369,7 @@ static void remove_covered(void *context, const char *path) {
 Status prompt_cache_store(const PromptCache *cache, const Sequence *sequence) {
     NamedTensors tensors = {0};
     ByteSum sum = {0};
-    Text path = {0};
+    SCOPED_TEXT(path);
     if (sequence->count == 0) return STATUS_OK;
     byte_sum_add(&sum, sequence->ids, sequence->count * sizeof *sequence->ids);
     text_format(&path, "%s/%016" PRIx64 "-%016" PRIx64 ".safetensors", cache->folder, cache->key,
@@ -384,6 +384,5 @@ Status prompt_cache_store(const PromptCache *cache, const Sequence *sequence) {
         kept_file_touch(text_get(&path));
         kept_files_trim(cache->folder, cache->bytes_max);
     }
-    text_free(&path);
     return status;
 }

@@ -43,7 +43,7 @@ static void add_file(KeptFiles *files, const char *folder, const char *name) {
     bool part = after && strcmp(after, ".part") == 0;
     struct stat found;
     if (!after || (*after && !part)) return;
-    Text path = {0};
+    SCOPED_TEXT(path);
     text_format(&path, "%s/%s", folder, name);
     bool there = stat(text_get(&path), &found) == 0;
     if (there && part && found.st_mtim.tv_sec + PART_SECONDS < time(NULL))
@@ -52,7 +52,6 @@ static void add_file(KeptFiles *files, const char *folder, const char *name) {
         KeptFile file = {text_take(&path), (uint64_t)found.st_size, found.st_mtim};
         VECTOR_PUSH(files, file);
     }
-    text_free(&path);
 }
 
 static int compare_use(const void *x, const void *y) {
@@ -62,7 +61,7 @@ static int compare_use(const void *x, const void *y) {
 }
 
 void kept_files_trim(const char *folder, uint64_t bytes_max) {
-    KeptFiles files = {0};
+    SCOPED_MEMORY KeptFiles files = {0};
     uint64_t bytes = 0;
     DIR *open = opendir(folder);
     for (struct dirent *entry; open && (entry = readdir(open));)
@@ -78,5 +77,4 @@ void kept_files_trim(const char *folder, uint64_t bytes_max) {
         }
         free(files.items[i].path);
     }
-    VECTOR_FREE(&files);
 }

@@ -24,15 +24,13 @@ static const Model *file_of(Value model) {
 }
 
 static Status read_context(const Model *model, const char *architecture, int64_t *out) {
-    Text key = {0};
+    SCOPED_TEXT(key);
     text_format(&key, "%s.context_length", architecture);
     const MetaValue *value = metadata_find(&model_reader(model)->metadata, text_get(&key));
     *out = meta_is_integer(value) ? value->as.integer : 0;
-    Status status = !value || *out > 0 ? STATUS_OK
-                                       : fail(STATUS_VALUE, "metadata %s of %s is not a count",
-                                              text_get(&key), model_path(model));
-    text_free(&key);
-    return status;
+    return !value || *out > 0 ? STATUS_OK
+                              : fail(STATUS_VALUE, "metadata %s of %s is not a count",
+                                     text_get(&key), model_path(model));
 }
 
 // What the engine may know of the struct that a page opens.
@@ -62,14 +60,13 @@ static Status open_page(Network *network, Value model) {
     if (!name || name->type != META_STRING)
         return fail(STATUS_KEY, "%s does not say its architecture: metadata general.architecture",
                     model_path(file));
-    Text architecture = {0};
+    SCOPED_TEXT(architecture);
     text_append(&architecture, name->as.string.bytes, name->as.string.length);
     Status status =
         page_open(network->interp, text_get(&architecture), model, &network->values[OPENED]);
     if (status == STATUS_OK) status = attached_check(network->interp, model);
     if (status == STATUS_OK)
         status = read_context(file, text_get(&architecture), &network->context);
-    text_free(&architecture);
     return status;
 }
 
@@ -224,10 +221,8 @@ void sequence_note(const Sequence *sequence) {
 // --- the pass
 
 static Status call_page(const Network *network, const char *method, Tensor *x, Tensor **out) {
-    Value argument = value_tensor(tensor_retain(x));
-    Status status = page_call(network->interp, network->values[OPENED], method, argument, out);
-    value_release(argument);
-    return status;
+    SCOPED_VALUE(argument) = value_tensor(tensor_retain(x));
+    return page_call(network->interp, network->values[OPENED], method, argument, out);
 }
 
 Status network_pooled(const Network *network, Tensor *row, Tensor **out) {
@@ -237,20 +232,17 @@ Status network_pooled(const Network *network, Tensor *row, Tensor **out) {
 // The page computes on this cache until it gets another one.
 static void set_cache(const Network *network, KvCache *cache) {
     Value *field = &network->values[OPENED].as.instance->fields[network->cache_field];
-    Value old = *field;
+    SCOPED_VALUE(old) = *field;
     *field = value_handle(&handle_cache, cache);
-    value_release(old);
 }
 
 static KvCache *cache_of_steps(const Step *steps, size_t count) {
     ASSERT(count > 0 && steps[0].sequence->cache != NULL);
     if (count == 1) return kv_cache_retain(steps[0].sequence->cache);
-    KvPart *parts = memory_allocate(count * sizeof *parts);
+    SCOPED_MEMORY KvPart *parts = memory_allocate(count * sizeof *parts);
     for (size_t i = 0; i < count; i++)
         parts[i] = (KvPart){steps[i].sequence->cache, (int64_t)steps[i].count};
-    KvCache *batch = kv_cache_batch(parts, count);
-    free(parts);
-    return batch;
+    return kv_cache_batch(parts, count);
 }
 
 static Status forward(const Step *steps, size_t count, Tensor **out) {
@@ -286,14 +278,12 @@ static Status join(Tensor **parts, size_t count, Tensor **out) {
         *out = tensor_retain(parts[0]);
         return STATUS_OK;
     }
-    OpInput *inputs = memory_allocate_zeroed(count, sizeof *inputs);
+    SCOPED_MEMORY OpInput *inputs = memory_allocate_zeroed(count, sizeof *inputs);
     for (size_t i = 0; i < count; i++) inputs[i] = op_tensor(parts[i]);
     OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = 0};
     OpCall call = {
         .op = &op_rows[OP_concat], .attributes = &attributes, .many = inputs, .n_many = (int)count};
-    Status status = op_apply(&call, out);
-    free(inputs);
-    return status;
+    return op_apply(&call, out);
 }
 
 static void release_all(Tensor **parts, size_t count) {

@@ -43,7 +43,7 @@ Token *lexer_add(Lexer *lexer, TokenKind kind, const char *begin) {
 
 void lexer_fail(Lexer *lexer, Span span, const char *help, const char *format, ...) {
     if (lexer->diagnostics->error_count >= lexer->errors_max) return;
-    Text message = {0};
+    SCOPED_TEXT(message);
     va_list arguments;
     va_start(arguments, format);
     text_format_v(&message, format, arguments);
@@ -52,7 +52,6 @@ void lexer_fail(Lexer *lexer, Span span, const char *help, const char *format, .
                                                           .message = text_get(&message),
                                                           .help = help,
                                                           .span = span});
-    text_free(&message);
 }
 
 static void skip_line_comment(Lexer *lexer) {

@@ -21,7 +21,7 @@ static Status compute(const Step *step, Wanted wanted, Tensor **out) {
 }
 
 static Status compute_all(const BuiltinCall *call, Wanted wanted, Tensor **out) {
-    int64_t *ids = NULL;
+    SCOPED_MEMORY int64_t *ids = NULL;
     size_t count = 0;
     Network *network = NULL;
     Sequence *sequence = NULL;
@@ -35,7 +35,6 @@ static Status compute_all(const BuiltinCall *call, Wanted wanted, Tensor **out) 
     if (status == STATUS_OK) status = compute(&step, wanted, out);
     sequence_free(sequence);
     if (network) network_release(network);
-    free(ids);
     return status;
 }
 
@@ -100,18 +99,15 @@ static Value keep_call(Interp *interp, Handle *handle, const Value *arguments, s
 static const HandleType handle_keeper = {.name = "keeper", .call = keep_call};
 
 static Value tap_run(Interp *interp, const List *tap, Value ids) {
-    Value seen = value_list(1);
-    Value keeper = value_handle_with(&handle_keeper, NULL, value_retain(seen));
-    Value model = attached_with_hook(tap->items[0], tap->items[1], keeper);
+    SCOPED_VALUE(seen) = value_list(1);
+    SCOPED_VALUE(keeper) = value_handle_with(&handle_keeper, NULL, value_retain(seen));
+    SCOPED_VALUE(model) = attached_with_hook(tap->items[0], tap->items[1], keeper);
     BuiltinCall call = {.interp = interp, .arguments = {model, ids}};
     Tensor *end = NULL;
     Status status = compute_all(&call, WANT_ALL, &end);
     tensor_release(end);
     Value result = value_fail();
     if (status == STATUS_OK) result = value_retain(seen.as.list->items[seen.as.list->count - 1]);
-    value_release(model);
-    value_release(keeper);
-    value_release(seen);
     return result;
 }
 

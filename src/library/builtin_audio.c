@@ -59,7 +59,7 @@ Value builtin_load_audio(BuiltinCall *call) {
 static Status read_numbers(Tensor *tensor, const Audio *audio) {
     size_t count = (size_t)tensor_count(tensor);
     int64_t channels = audio->channels, frames = audio->frames;
-    double *numbers = memory_allocate((count + 1) * sizeof *numbers);
+    SCOPED_MEMORY double *numbers = memory_allocate((count + 1) * sizeof *numbers);
     double scale = tensor_dtype(tensor) == DTYPE_INT16 ? 32768.0 : 1.0;
     Status status = tensor_read_floats(tensor, numbers);
     for (int64_t i = 0; i < channels * frames && status == STATUS_OK; i++) {
@@ -68,7 +68,6 @@ static Status read_numbers(Tensor *tensor, const Audio *audio) {
             status = fail(STATUS_VALUE, "save_audio: the sound has nan in channel %lld, frame %lld",
                           (long long)(i / frames), (long long)(i % frames));
     }
-    free(numbers);
     return status;
 }
 
@@ -109,10 +108,9 @@ static Status save_tensor(Tensor *tensor, const char *path, int64_t rate) {
 }
 
 Value builtin_save_audio(BuiltinCall *call) {
-    Tensor *tensor;
+    SCOPED_TENSOR(tensor);
     TRY_VALUE(value_to_tensor(call->arguments[0], "audio", &tensor));
     Status status =
         save_tensor(tensor, call->arguments[1].as.string->bytes, call->arguments[2].as.integer);
-    tensor_release(tensor);
     return status == STATUS_OK ? value_none() : value_fail();
 }

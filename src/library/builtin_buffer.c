@@ -101,11 +101,9 @@ Value builtin_create_cache(BuiltinCall *call) {
     if (value_to_int(call->arguments[0], "max_len", &rows) != STATUS_OK ||
         value_to_shape(call->arguments[1], "shape", &shape) != STATUS_OK)
         return value_fail();
-    Value dims = value_list((size_t)shape.rank + 1);
+    SCOPED_VALUE(dims) = value_list((size_t)shape.rank + 1);
     list_push(dims.as.list, value_int(rows));
     for (int i = 0; i < shape.rank; i++) list_push(dims.as.list, value_int(shape.dims[i]));
     Value arguments[] = {dims, call->arguments[2]};
-    Value cache = interp_call_builtin(call->interp, catalog_find("zeros", 5), arguments, 2);
-    value_release(dims);
-    return cache;
+    return interp_call_builtin(call->interp, catalog_find("zeros", 5), arguments, 2);
 }

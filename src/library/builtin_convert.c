@@ -15,11 +15,9 @@
 
 Value builtin_str(BuiltinCall *call) {
     if (call->arguments[0].kind == VALUE_STRING) return call->arguments[0];
-    Text text = {0};
+    SCOPED_TEXT(text);
     Status status = value_print(call->arguments[0], false, &text);
-    Value result = status == STATUS_OK ? value_string(text_get(&text), text.length) : value_fail();
-    text_free(&text);
-    return result;
+    return status == STATUS_OK ? value_string(text_get(&text), text.length) : value_fail();
 }
 
 Value builtin_type(BuiltinCall *call) {

@@ -196,7 +196,7 @@ static Status read_cells(CsvReader *reader, Column *columns, size_t count, bool 
 }
 
 static Status check_names(const CsvReader *reader, const List *names) {
-    Value seen = value_dict();
+    SCOPED_VALUE(seen) = value_dict();
     Status status = STATUS_OK;
     for (size_t i = 0; i < names->count && status == STATUS_OK; i++) {
         if (dict_get(seen.as.dict, names->items[i]).kind != VALUE_ABSENT)
@@ -204,7 +204,6 @@ static Status check_names(const CsvReader *reader, const List *names) {
                           names->items[i].as.string->bytes);
         dict_set(seen.as.dict, names->items[i], value_none());
     }
-    value_release(seen);
     return status;
 }
 
@@ -246,14 +245,13 @@ static Status read_columns(CsvReader *reader, const List *names, Value *out) {
 enum { CSV_SEPARATOR = 1, CSV_HEADER, CSV_COLUMNS };
 
 static Status read_text(CsvReader *reader, const BuiltinCall *call, Value *out) {
-    Value names = value_none();
+    SCOPED_VALUE(names) = value_none();
     Status status = STATUS_OK;
     if (call->arguments[CSV_HEADER].as.boolean) status = read_names(reader, &names);
     const List *header = names.kind == VALUE_LIST ? names.as.list : NULL;
     if (status == STATUS_OK)
         status = call->arguments[CSV_COLUMNS].as.boolean ? read_columns(reader, header, out)
                                                          : read_rows(reader, header, out);
-    value_release(names);
     return status;
 }
 
@@ -276,7 +274,7 @@ Value builtin_read_csv(BuiltinCall *call) {
 // --- writing
 
 static Status write_field(Value value, char separator, Text *out) {
-    Text field = {0};
+    SCOPED_TEXT(field);
     Status status = value_print(value, false, &field);
     const char *text = text_get(&field);
     bool quote = strchr(text, separator) || strpbrk(text, "\"\r\n");
@@ -289,7 +287,6 @@ static Status write_field(Value value, char separator, Text *out) {
         text_append_char(out, text[i]);
     }
     if (quote) text_append_char(out, '"');
-    text_free(&field);
     return status;
 }
 
@@ -355,12 +352,11 @@ Value builtin_write_csv(BuiltinCall *call) {
     TRY_VALUE(separator_of(call->arguments[2], &separator));
     Value rows = value_to_items(call->arguments[1], "rows");
     if (rows.kind == VALUE_FAIL) return rows;
-    Text text = {0};
+    SCOPED_TEXT(text);
     Status status = write_rows(rows.as.list, call->arguments[3], separator, &text);
     if (status == STATUS_OK)
         status = text_file_write(call->arguments[0].as.string->bytes, text_get(&text), text.length,
                                  false);
-    text_free(&text);
     value_release(rows);
     return status == STATUS_OK ? value_none() : value_fail();
 }

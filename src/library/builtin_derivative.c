@@ -134,14 +134,13 @@ static Status derive_all(const BuiltinCall *call, const Point *point, Tensor **o
         OpAttributes attributes = {.given = ATTRIBUTE_BIT(shape), .shape = shape};
         return op_with(OP_zeros, NULL, 0, &attributes, out);
     }
-    Tensor **rows = memory_allocate_zeroed((size_t)count, sizeof *rows);
+    SCOPED_MEMORY Tensor **rows = memory_allocate_zeroed((size_t)count, sizeof *rows);
     Status status = STATUS_OK;
     for (int64_t i = 0; i < count && status == STATUS_OK; i++)
         status = derive_element(point, i, &rows[i]);
     SCOPED_TENSOR(stacked);
     if (status == STATUS_OK) status = tensor_stack(rows, (size_t)count, 0, &stacked);
     for (int64_t i = 0; i < count; i++) tensor_release(rows[i]);
-    free(rows);
     return status == STATUS_OK ? tensor_reshape(stacked, &shape, out) : status;
 }
 

@@ -53,7 +53,7 @@ static Status row_data(Reasoner *reasoner, const Relation *relation, const List 
 // Every row is read before the first one becomes a fact.
 static Status rows_add(Reasoner *reasoner, Relation *relation, const List *rows, uint64_t *added) {
     size_t arity = relation->arity;
-    Datum *data = memory_allocate((rows->count * arity + 1) * sizeof *data);
+    SCOPED_MEMORY Datum *data = memory_allocate((rows->count * arity + 1) * sizeof *data);
     Status status = STATUS_OK;
     for (size_t i = 0; i < rows->count && status == STATUS_OK; i++) {
         status = row_data(reasoner, relation, rows->items[i].as.list, data + i * arity);
@@ -61,7 +61,6 @@ static Status rows_add(Reasoner *reasoner, Relation *relation, const List *rows,
     }
     for (size_t i = 0; i < rows->count && status == STATUS_OK; i++)
         *added += fact_add(reasoner->store, relation, data + i * arity);
-    free(data);
     return status;
 }
 
@@ -142,7 +141,7 @@ static Value save_separated(const BuiltinCall *call, Relation *relation) {
     Status status = store_complete(reasoner->store, relation);
     reasoner_leave(reasoner);
     TRY_VALUE(status);
-    Value rows = rows_of_table(reasoner, relation_table(relation));
+    SCOPED_VALUE(rows) = rows_of_table(reasoner, relation_table(relation));
     for (size_t i = 0; relation->arity == 1 && i < rows.as.list->count; i++) {
         Value row = value_tuple(1);
         list_push(row.as.list, rows.as.list->items[i]);
@@ -150,9 +149,7 @@ static Value save_separated(const BuiltinCall *call, Relation *relation) {
     }
     Value arguments[] = {call->arguments[0], rows};
     const Builtin *writer = catalog_find("write_csv", strlen("write_csv"));
-    Value written = interp_call_builtin(call->interp, writer, arguments, 2);
-    value_release(rows);
-    return written;
+    return interp_call_builtin(call->interp, writer, arguments, 2);
 }
 
 Value builtin_save_facts(BuiltinCall *call) {

@@ -105,10 +105,8 @@ static Status write_bytes(const char *target, void *context) {
 Status text_file_write(const char *path, const char *bytes, size_t length, bool append) {
     WriteJob job = {path, append ? "ab" : "wb", bytes, length};
     if (!append) return file_replace(path, write_bytes, &job);
-    Text place = {0};
-    Status status = write_bytes(aside_written(path, &place), &job);
-    text_free(&place);
-    return status;
+    SCOPED_TEXT(place);
+    return write_bytes(aside_written(path, &place), &job);
 }
 
 static const char *path_of(const BuiltinCall *call) {
@@ -116,11 +114,9 @@ static const char *path_of(const BuiltinCall *call) {
 }
 
 Value builtin_read_file(BuiltinCall *call) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     Status status = text_file_read(path_of(call), &text);
-    Value result = status == STATUS_OK ? value_string(text_get(&text), text.length) : value_fail();
-    text_free(&text);
-    return result;
+    return status == STATUS_OK ? value_string(text_get(&text), text.length) : value_fail();
 }
 
 Value builtin_write_file(BuiltinCall *call) {
@@ -145,19 +141,16 @@ static Value split_lines(const Text *text) {
 }
 
 Value builtin_read_lines(BuiltinCall *call) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     Status status = text_file_read(path_of(call), &text);
-    Value list = status == STATUS_OK ? split_lines(&text) : value_fail();
-    text_free(&text);
-    return list;
+    return status == STATUS_OK ? split_lines(&text) : value_fail();
 }
 
 Value builtin_exists(BuiltinCall *call) {
     struct stat about;
-    Text place = {0};
+    SCOPED_TEXT(place);
     const char *path = aside_read(path_of(call), &place);
     bool exists = stat(path, &about) == 0 && sandbox_allows(path);
-    text_free(&place);
     return value_bool(exists);
 }
 

@@ -216,11 +216,9 @@ static bool is_going(const Request *request) {
 // --- answers
 
 static Value token_text(const Tokenizer *tokenizer, int64_t id) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     if (tokenizer) tokenizer_token_bytes(tokenizer, id, &text);
-    Value value = value_string(text_get(&text), text.length);
-    text_free(&text);
-    return value;
+    return value_string(text_get(&text), text.length);
 }
 
 // What the script gets of what was said.
@@ -369,12 +367,10 @@ Value builtin_cache_of(BuiltinCall *call) {
 Value builtin_apply_chat_template(BuiltinCall *call) {
     Model *model = call->arguments[0].as.handle->payload;
     Tokenizer *tokenizer;
-    Text text = {0};
+    SCOPED_TEXT(text);
     TRY_VALUE(model_tokenizer(model, &tokenizer));
     const ChatPrompt prompt = {call->arguments[1], call->arguments[3],
                                call->arguments[2].as.integer != 0};
     Status status = chat_prompt(model, tokenizer, &prompt, &text);
-    Value result = status == STATUS_OK ? value_string(text_get(&text), text.length) : value_fail();
-    text_free(&text);
-    return result;
+    return status == STATUS_OK ? value_string(text_get(&text), text.length) : value_fail();
 }

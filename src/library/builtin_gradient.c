@@ -543,7 +543,7 @@ static Status run_check(Check *check, Tensor *x) {
 }
 
 Value builtin_gradcheck(BuiltinCall *call) {
-    Tensor *x;
+    SCOPED_TENSOR(x);
     Check check = {.interp = call->interp, .function = call->arguments[0]};
     TRY_VALUE(value_to_double(call->arguments[2], "gradcheck: eps", &check.eps));
     TRY_VALUE(value_to_double(call->arguments[3], "gradcheck: tolerance", &check.tolerance));
@@ -555,6 +555,5 @@ Value builtin_gradcheck(BuiltinCall *call) {
     Status status = run_check(&check, x);
     free(check.numbers);
     free(check.gradient);
-    tensor_release(x);
     return status == STATUS_OK ? value_bool(true) : value_fail();
 }

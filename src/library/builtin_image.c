@@ -60,7 +60,7 @@ Value builtin_load_image(BuiltinCall *call) {
 // The numbers of a picture from 0 to 1.
 static Status read_numbers(Tensor *tensor, const Image *image) {
     size_t count = (size_t)tensor_count(tensor);
-    double *numbers = memory_allocate(count * sizeof *numbers);
+    SCOPED_MEMORY double *numbers = memory_allocate(count * sizeof *numbers);
     float scale = tensor_dtype(tensor) == DTYPE_UINT8 ? 255.0f : 1.0f;
     Status status = tensor_read_floats(tensor, numbers);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
@@ -70,7 +70,6 @@ static Status read_numbers(Tensor *tensor, const Image *image) {
                           (long long)i / (image->height * image->width),
                           (long long)i / image->width % image->height);
     }
-    free(numbers);
     return status;
 }
 

@@ -47,10 +47,9 @@ static Status write_entry(JsonWriter *writer, const Dict *dict, size_t index) {
     Value key, item;
     dict_entry(dict, index, &key, &item);
     if (key.kind == VALUE_STRING) return json_write_member(writer, index == 0, key.as.string, item);
-    Text text = {0};
+    SCOPED_TEXT(text);
     TRY(value_print(key, false, &text));
     Value shown = value_string(text_get(&text), text.length);
-    text_free(&text);
     return json_write_member(writer, index == 0, shown.as.string, item);
 }
 

@@ -121,12 +121,11 @@ Value builtin_optimizer_step(BuiltinCall *call) {
     Optimizer *optimizer = call->arguments[0].as.handle->payload;
     TensorArray parameters;
     list_parameters(optimizer, &parameters);
-    Tensor **gradients = memory_allocate((parameters.count + 1) * sizeof *gradients);
+    SCOPED_MEMORY Tensor **gradients = memory_allocate((parameters.count + 1) * sizeof *gradients);
     for (size_t i = 0; i < parameters.count; i++) gradients[i] = tape_gradient(parameters.items[i]);
     Status status = optimizer_refresh(optimizer);
     if (status == STATUS_OK)
         status = optimizer_step(optimizer, parameters.items, gradients, parameters.count);
-    free(gradients);
     tensor_array_release(&parameters);
     return status == STATUS_OK ? value_none() : value_fail();
 }

@@ -239,12 +239,11 @@ static Value meta_all(const Metadata *metadata) {
 
 static Value meta_missing(const Model *model, const char *key) {
     const Metadata *metadata = &model_reader(model)->metadata;
-    const char **keys = memory_allocate(metadata->count * sizeof *keys);
+    SCOPED_MEMORY const char **keys = memory_allocate(metadata->count * sizeof *keys);
     for (size_t i = 0; i < metadata->count; i++) keys[i] = metadata->items[i].key;
     const char *nearest = catalog_nearest(key, keys, metadata->count);
     fail(STATUS_KEY, "%s has no metadata called \"%s\"", model_path(model), key);
     if (nearest) fail_help("there is \"%s\"", nearest);
-    free(keys);
     return value_fail();
 }
 

@@ -39,14 +39,13 @@ static Value print_to(FILE *stream, const BuiltinCall *call) {
     const String *separator;
     TRY_VALUE(value_to_string(call->arguments[1], "sep", &separator));
     Value end = call->arguments[2];
-    Text text = {0};
+    SCOPED_TEXT(text);
     Status status = print_values(call, separator->bytes, &text);
     if (end.kind == VALUE_STRING)
         text_append(&text, end.as.string->bytes, end.as.string->length);
     else
         text_append_char(&text, '\n');
     if (status == STATUS_OK) status = output_write(stream, &text);
-    text_free(&text);
     return status == STATUS_OK ? value_none() : value_fail();
 }
 
@@ -59,12 +58,10 @@ Value builtin_eprint(BuiltinCall *call) {
 }
 
 Value builtin_format(BuiltinCall *call) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     Status status =
         format_values(call->arguments[0].as.string, call->rest, call->rest_count, &text);
-    Value result = status == STATUS_OK ? value_string(text_get(&text), text.length) : value_fail();
-    text_free(&text);
-    return result;
+    return status == STATUS_OK ? value_string(text_get(&text), text.length) : value_fail();
 }
 
 // --- input
@@ -163,10 +160,9 @@ static Status message_text(Value message, const Value *values, size_t count, Tex
 }
 
 static Value fail_with(Status code, Value message, const Value *values, size_t count) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     Status status = message_text(message, values, count, &text);
     if (status == STATUS_OK) fail(code, "%s", text_get(&text));
-    text_free(&text);
     return value_fail();
 }
 
@@ -217,7 +213,7 @@ Value builtin_assert(BuiltinCall *call) {
 // The text of a value for a message, cut when it is long.
 static void show(Value value, Text *out) {
     enum { SHOWN_MAX = 400 };
-    Text text = {0};
+    SCOPED_TEXT(text);
     if (value_print(value, true, &text) != STATUS_OK) value_describe(value, &text);
     size_t length = text.length < SHOWN_MAX ? text.length : SHOWN_MAX;
     while (length > 0 && length < text.length &&
@@ -225,12 +221,11 @@ static void show(Value value, Text *out) {
         length--;
     text_append(out, text_get(&text), length);
     if (length < text.length) text_append_string(out, "...");
-    text_free(&text);
 }
 
 static Value fail_different(const char *how, Value actual, Value expected, Value message) {
     if (is_guessed()) return value_none();
-    Text text = {0};
+    SCOPED_TEXT(text);
     if (message.kind != VALUE_ABSENT) {
         if (message.kind == VALUE_STRING)
             text_append_string(&text, message.as.string->bytes);
@@ -249,7 +244,6 @@ static Value fail_different(const char *how, Value actual, Value expected, Value
         text_append_char(&text, ')');
     }
     fail(STATUS_ASSERT, "%s", text_get(&text));
-    text_free(&text);
     return value_fail();
 }
 

@@ -279,7 +279,7 @@ static void release_rows(Rows *rows) {
 
 static Status attend_each(const Rows *all, KvCache *batch, Tensor **out) {
     size_t count = kv_cache_part_count(batch), done = 0;
-    OpInput *results = memory_allocate_zeroed(count, sizeof *results);
+    SCOPED_MEMORY OpInput *results = memory_allocate_zeroed(count, sizeof *results);
     Status status = STATUS_OK;
     int64_t begin = 0;
     for (; done < count && status == STATUS_OK; done++) {
@@ -297,7 +297,6 @@ static Status attend_each(const Rows *all, KvCache *batch, Tensor **out) {
                    .n_many = (int)count};
     if (status == STATUS_OK) status = op_apply(&join, out);
     for (size_t i = 0; i < done; i++) tensor_release(results[i].tensor);
-    free(results);
     return status;
 }
 

@@ -227,25 +227,23 @@ static Status read_request(Request *request, const Value *x, Value values, const
 }
 
 static Status print(const Plot *plot) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     const char *refused = getenv("NO_COLOR");
     bool color = output_is_terminal(output_stream()) && !(refused && refused[0] != '\0');
     int columns = output_columns(output_stream());
     Status status = plot_print(plot, columns ? columns : USUAL_COLUMNS, color, &text);
     if (status == STATUS_OK) status = output_write(output_stream(), &text);
-    text_free(&text);
     return status;
 }
 
 static Status show(const Plot *plot) {
-    char *svg = NULL;
+    SCOPED_MEMORY char *svg = NULL;
     size_t length = 0;
     FILE *stream = open_memstream(&svg, &length);
     if (!stream) memory_end(sizeof(FILE));
     Status status = plot_draw(plot, stream);
     (void)fclose(stream);
     if (status == STATUS_OK) output_picture(svg, length);
-    free(svg);
     return status;
 }
 

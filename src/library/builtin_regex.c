@@ -188,7 +188,7 @@ Value builtin_replace_regex(BuiltinCall *call) {
     uint32_t options = PCRE2_SUBSTITUTE_GLOBAL | PCRE2_SUBSTITUTE_EXTENDED |
                        PCRE2_SUBSTITUTE_UNSET_EMPTY | PCRE2_SUBSTITUTE_OVERFLOW_LENGTH;
     PCRE2_SIZE length = text->length * 2 + 64;
-    char *buffer = memory_allocate(length);
+    SCOPED_MEMORY char *buffer = memory_allocate(length);
     int result = PCRE2_ERROR_NOMEMORY;
     // The first try says how long the result is when it does not fit.
     for (int round = 0; round < 2 && result == PCRE2_ERROR_NOMEMORY; round++) {
@@ -203,7 +203,6 @@ Value builtin_replace_regex(BuiltinCall *call) {
         fail_regex(result, "replace_regex");
     else
         value = value_string(buffer, length);
-    free(buffer);
     pcre2_match_data_free(search.data);
     return value;
 }

@@ -97,14 +97,11 @@ Value builtin_reduce_of(BuiltinCall *call) {
 }
 
 Value builtin_zip(BuiltinCall *call) {
-    Value lists = value_list(call->rest_count);
+    SCOPED_VALUE(lists) = value_list(call->rest_count);
     size_t shortest = SIZE_MAX;
     for (size_t i = 0; i < call->rest_count; i++) {
         Value items = value_to_items(call->rest[i], "zip: lists");
-        if (items.kind == VALUE_FAIL) {
-            value_release(lists);
-            return items;
-        }
+        if (items.kind == VALUE_FAIL) return items;
         if (items.as.list->count < shortest) shortest = items.as.list->count;
         list_push(lists.as.list, items);
     }
@@ -116,7 +113,6 @@ Value builtin_zip(BuiltinCall *call) {
             list_push(tuple.as.list, value_retain(lists.as.list->items[i].as.list->items[row]));
         list_push(result.as.list, tuple);
     }
-    value_release(lists);
     return result;
 }
 
@@ -192,10 +188,10 @@ static Value sort_by_keys(const List *items, const List *keys, bool reverse) {
 
 // A new list of the elements in order.
 static Value sort_items(Interp *interp, Value items, Value key, bool reverse) {
-    Value keys = key.kind == VALUE_ABSENT ? value_retain(items) : map_items(interp, key, items);
+    SCOPED_VALUE(keys) =
+        key.kind == VALUE_ABSENT ? value_retain(items) : map_items(interp, key, items);
     Value result =
         keys.kind == VALUE_FAIL ? keys : sort_by_keys(items.as.list, keys.as.list, reverse);
-    value_release(keys);
     return result;
 }
 
@@ -248,14 +244,12 @@ Value builtin_list_reverse(BuiltinCall *call) {
 }
 
 static Value reversed_text(const List *characters) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     for (size_t i = characters->count; i-- > 0;) {
         const String *one = characters->items[i].as.string;
         text_append(&text, one->bytes, one->length);
     }
-    Value result = value_string(text_get(&text), text.length);
-    text_free(&text);
-    return result;
+    return value_string(text_get(&text), text.length);
 }
 
 Value builtin_reversed(BuiltinCall *call) {

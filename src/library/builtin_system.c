@@ -47,12 +47,10 @@ Value builtin_here(BuiltinCall *call) {
     SourcePlace place = source_find(origin_current.at);
     const char *slash = place.file ? strrchr(place.file->name, '/') : NULL;
     if (!slash || path->bytes[0] == '/') return value_retain(call->arguments[0]);
-    Text text = {0};
+    SCOPED_TEXT(text);
     text_append(&text, place.file->name, (size_t)(slash - place.file->name) + 1);
     text_append(&text, path->bytes, path->length);
-    Value value = value_string(text_get(&text), text.length);
-    text_free(&text);
-    return value;
+    return value_string(text_get(&text), text.length);
 }
 
 Value builtin_exit(BuiltinCall *call) {
@@ -157,10 +155,9 @@ Value builtin_rng_state(BuiltinCall *call) {
 }
 
 static Value help_for(const char *name) {
-    Text page = {0};
+    SCOPED_TEXT(page);
     Status status = help_page(name, &page);
     if (status == STATUS_OK) status = output_write(output_stream(), &page);
-    text_free(&page);
     return status == STATUS_OK ? value_none() : value_fail();
 }
 
@@ -238,12 +235,11 @@ Value builtin_buffer_stats(BuiltinCall *call) {
 Value builtin_memory_report(BuiltinCall *call) {
     Device *device;
     TRY_VALUE(device_default(&device));
-    Text report = {0};
+    SCOPED_TEXT(report);
     memory_report(device, &report);
     if (call->interp->reasoner) store_report(call->interp->reasoner->store, &report);
     output_flush();
     fwrite(text_get(&report), 1, report.length, output_errors());
-    text_free(&report);
     return value_none();
 }
 
@@ -281,7 +277,7 @@ Value builtin_device_default(BuiltinCall *call) {
 // The first word of every line of the list of devices.
 Value builtin_devices(BuiltinCall *call) {
     (void)call;
-    Text text = {0};
+    SCOPED_TEXT(text);
     device_list(&text);
     Value list = value_list(0);
     for (const char *line = text_get(&text); *line;) {
@@ -289,7 +285,6 @@ Value builtin_devices(BuiltinCall *call) {
         list_push(list.as.list, value_string(line, strcspn(line, " \n")));
         line += length + (line[length] == '\n');
     }
-    text_free(&text);
     return list;
 }
 
@@ -299,10 +294,9 @@ Value builtin_leak_buffer(BuiltinCall *call) {
         fail(STATUS_SETTING, "__leak_buffer works only when TL_TEST_LEAK=1 is set");
         return value_fail();
     }
-    Tensor *tensor;
+    SCOPED_TENSOR(tensor);
     TRY_VALUE(value_to_tensor(call->arguments[0], "x", &tensor));
     Status status = tensor_materialize(tensor);
     if (status == STATUS_OK) buffer_leak(tensor->view.buffer);
-    tensor_release(tensor);
     return status == STATUS_OK ? value_none() : value_fail();
 }

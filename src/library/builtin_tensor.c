@@ -62,11 +62,9 @@ Value builtin_shape(BuiltinCall *call) {
 
 // Calls `ask` with the first argument as a tensor.
 static Value ask_tensor(const BuiltinCall *call, Value (*ask)(const Tensor *tensor)) {
-    Tensor *tensor;
+    SCOPED_TENSOR(tensor);
     TRY_VALUE(value_to_tensor(call->arguments[0], "x", &tensor));
-    Value answer = ask(tensor);
-    tensor_release(tensor);
-    return answer;
+    return ask(tensor);
 }
 
 static Value ask_rank(const Tensor *tensor) {
@@ -141,12 +139,11 @@ Value builtin_split_tensor(BuiltinCall *call) {
 }
 
 Value builtin_chunk(BuiltinCall *call) {
-    Tensor *tensor;
+    SCOPED_TENSOR(tensor);
     TensorArray pieces = {0};
     TRY_VALUE(value_to_tensor(call->arguments[0], "chunk: x", &tensor));
     Status status =
         tensor_chunk(tensor, call->arguments[1].as.integer, call->arguments[2].as.integer, &pieces);
-    tensor_release(tensor);
     return status == STATUS_OK ? take_pieces(&pieces) : value_fail();
 }
 
@@ -184,14 +181,12 @@ static Status print_largest(Tensor *row, int64_t k) {
         return fail(STATUS_VALUE, "print_top_k: k must not be negative, but it is %lld",
                     (long long)k);
     if (k > count) k = count;
-    double *probabilities = memory_allocate_zeroed((size_t)k, sizeof *probabilities);
-    int64_t *ids = memory_allocate_zeroed((size_t)k, sizeof *ids);
+    SCOPED_MEMORY double *probabilities = memory_allocate_zeroed((size_t)k, sizeof *probabilities);
+    SCOPED_MEMORY int64_t *ids = memory_allocate_zeroed((size_t)k, sizeof *ids);
     Status status = read_probabilities(row, k, probabilities, ids);
     for (int64_t i = 0; status == STATUS_OK && i < k; i++)
         fprintf(output_stream(), "%3lld. id %-8lld %.4f\n", (long long)i + 1, (long long)ids[i],
                 probabilities[i]);
-    free(probabilities);
-    free(ids);
     return status;
 }
 

@@ -21,7 +21,7 @@ static Value take_text(Text *text) {
 static Value join_items(Value x, const String *separator) {
     Value items = value_to_items(x, "join: x");
     if (items.kind == VALUE_FAIL) return items;
-    Text text = {0};
+    SCOPED_TEXT(text);
     Status status = STATUS_OK;
     for (size_t i = 0; status == STATUS_OK && i < items.as.list->count; i++) {
         if (i) text_append(&text, separator->bytes, separator->length);
@@ -29,7 +29,6 @@ static Value join_items(Value x, const String *separator) {
     }
     value_release(items);
     if (status == STATUS_OK) return take_text(&text);
-    text_free(&text);
     return value_fail();
 }
 

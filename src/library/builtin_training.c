@@ -28,10 +28,9 @@ Value builtin_backward(BuiltinCall *call) {
         TRY_VALUE(learn_backward(call->arguments[0]));
         return value_none();
     }
-    Tensor *loss;
+    SCOPED_TENSOR(loss);
     TRY_VALUE(value_to_tensor(call->arguments[0], "backward: loss", &loss));
     Status status = tape_backward(loss, NULL);
-    tensor_release(loss);
     return status == STATUS_OK ? value_none() : value_fail();
 }
 

@@ -43,11 +43,10 @@ static void narrow_integers(MetaValues *values) {
 }
 
 static Status values_of_floats(Tensor *tensor, MetaValues *out) {
-    double *numbers = memory_allocate((out->count + 1) * sizeof *numbers);
+    SCOPED_MEMORY double *numbers = memory_allocate((out->count + 1) * sizeof *numbers);
     Status status = tensor_read_floats(tensor, numbers);
     for (size_t i = 0; i < out->count && status == STATUS_OK; i++)
         out->items[i] = (MetaValue){.type = out->type, .as.number = numbers[i]};
-    free(numbers);
     return status;
 }
 
@@ -335,7 +334,7 @@ static Status add_stack(GgufWriter *writer, const GgufExport *export, Stack *sta
 static Status add_tensors(GgufWriter *writer, const GgufExport *export) {
     const NamedTensors *tensors = export->tensors;
     Stack stack = {.parts = memory_allocate((tensors->count + 1) * sizeof *stack.parts)};
-    bool *taken = memory_allocate_zeroed(tensors->count + 1, sizeof *taken);
+    SCOPED_MEMORY bool *taken = memory_allocate_zeroed(tensors->count + 1, sizeof *taken);
     Status status = STATUS_OK;
     for (size_t i = 0; i < tensors->count && status == STATUS_OK; i++) {
         if (taken[i]) continue;
@@ -344,7 +343,6 @@ static Status add_tensors(GgufWriter *writer, const GgufExport *export) {
     }
     text_free(&stack.name);
     free(stack.parts);
-    free(taken);
     return status;
 }
 

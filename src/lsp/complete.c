@@ -88,12 +88,11 @@ static int item_kind(const Binding *binding) {
 }
 
 static void add_binding(Items *items, const Binding *binding) {
-    Text detail = {0};
+    SCOPED_TEXT(detail);
     ASSERT(binding->kind != BINDING_MODULE || binding->program);
     if (binding->kind == BINDING_FUNCTION)
         feature_append_head(&detail, binding->declaration->as.function);
     add_item(items, binding->word.text, item_kind(binding), text_get(&detail));
-    text_free(&detail);
 }
 
 // Everything that is declared, but locals only above the place.
@@ -206,7 +205,7 @@ static void add_path_items(Items *items, const Analysis *analysis, const char *n
                            size_t length) {
     const char *dot = memchr(name, '.', length);
     size_t first = dot ? (size_t)(dot + 1 - name) : 0;
-    char *owner = memory_copy_string(name + first, length - first);
+    SCOPED_MEMORY char *owner = memory_copy_string(name + first, length - first);
     add_members(items, analysis, owner, true);
     for (size_t i = 0; i < catalog_count(); i++) { // KVCache::new
         const Builtin *row = catalog_get(i);
@@ -215,7 +214,6 @@ static void add_path_items(Items *items, const Analysis *analysis, const char *n
         if (colons && before == strlen(owner) && memcmp(row->signature.name, owner, before) == 0)
             add_item(items, colons + 2, ITEM_FUNCTION, row->signature_text);
     }
-    free(owner);
 }
 
 // Behind the name of a program block: what its equations give, and relations, which it weighs.
@@ -255,16 +253,14 @@ static Analysis *analyse_without(const SourceFile *file, const Position *positio
     bool known = position->receiver_end > 0;
     size_t begin = known ? position->receiver_end : position->word, end = position->word_end;
     ASSERT(begin <= end && end <= file->length);
-    Text text = {0};
+    SCOPED_TEXT(text);
     text_append(&text, file->text, begin);
     for (size_t i = begin; i < end; i++) text_append_char(&text, ' ');
     if (cut)
         position_append_closers(file->text, begin, &text);
     else
         text_append(&text, file->text + end, file->length - end);
-    Analysis *without = analysis_new_beside(file->name, text_get(&text), text.length);
-    text_free(&text);
-    return without;
+    return analysis_new_beside(file->name, text_get(&text), text.length);
 }
 
 static void add_behind(Items *items, const SourceFile *file, const Position *position) {
@@ -327,7 +323,7 @@ typedef struct OpenCall {
 
 // The innermost call whose parenthesis is open at a place.
 static bool call_at(const TokenList *tokens, SourcePos at, OpenCall *out) {
-    VECTOR(OpenCall) open = {0};
+    SCOPED_MEMORY VECTOR(OpenCall) open = {0};
     for (size_t i = 0; tokens->items[i].kind != TOKEN_END; i++) {
         const Token *token = &tokens->items[i];
         if (token->span.begin >= at) break;
@@ -349,7 +345,6 @@ static bool call_at(const TokenList *tokens, SourcePos at, OpenCall *out) {
     }
     bool found = open.count > 0 && open.items[open.count - 1].name;
     if (found) *out = open.items[open.count - 1];
-    VECTOR_FREE(&open);
     return found;
 }
 
@@ -372,10 +367,9 @@ static void add_function_signature(json_t *list, const FunctionNode *function, b
         json_array_append_new(parameters,
                               json_pack("{s:o}", "label", place_text(name, strlen(name))));
     }
-    Text head = {0};
+    SCOPED_TEXT(head);
     feature_append_head(&head, function);
     add_signature(list, text_get(&head), parameters, NULL);
-    text_free(&head);
 }
 
 static void add_builtin_signatures(json_t *list, const Builtin *row, bool method) {

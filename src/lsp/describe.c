@@ -52,7 +52,7 @@ json_t *feature_diagnostics(const Analysis *analysis) {
 
 json_t *feature_formatting(const Analysis *analysis) {
     DiagnosticList diagnostics = {0};
-    Text text = {0};
+    SCOPED_TEXT(text);
     json_t *edits = NULL;
     if (format_source(analysis->file, &text, &diagnostics)) {
         SourcePos base = analysis->file->base;
@@ -68,7 +68,6 @@ json_t *feature_formatting(const Analysis *analysis) {
         fail(STATUS_FORMAT, "%s", diagnostics.items[0].message);
     }
     diagnostic_list_free(&diagnostics);
-    text_free(&text);
     return edits;
 }
 
@@ -84,10 +83,9 @@ void feature_append_head(Text *out, const FunctionNode *function) {
 }
 
 static void append_comment_above(Text *out, SourcePos at) {
-    Text comment = {0};
+    SCOPED_TEXT(comment);
     source_append_comment(at, &comment);
     if (comment.length) text_format(out, "\n\n%s", text_get(&comment));
-    text_free(&comment);
 }
 
 static void append_source(Text *out, Span span) {
@@ -215,7 +213,7 @@ static void append_members(Text *out, const Analysis *analysis, Span name) {
 
 json_t *feature_hover(const Analysis *analysis, size_t offset) {
     const Occurrence *occurrence = analysis_at(analysis, offset);
-    Text text = {0};
+    SCOPED_TEXT(text);
     Span span = {0, 0};
     if (occurrence) span = occurrence->span;
     if (occurrence && occurrence->member) append_members(&text, analysis, span);
@@ -226,6 +224,5 @@ json_t *feature_hover(const Analysis *analysis, size_t offset) {
     if (text.length > 0)
         hover = json_pack("{s:{s:s, s:o}, s:o}", "contents", "kind", "markdown", "value",
                           place_text(text_get(&text), text.length), "range", place_range(span));
-    text_free(&text);
     return hover;
 }

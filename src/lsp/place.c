@@ -84,10 +84,9 @@ json_t *place_location(Span span) {
     SourcePlace place = source_find(span.begin);
     ASSERT(span.begin <= span.end);
     if (!place.file) return NULL;
-    char *uri = uri_of(place.file->name);
+    SCOPED_MEMORY char *uri = uri_of(place.file->name);
     json_t *location =
         json_pack("{s:o, s:o}", "uri", place_text(uri, strlen(uri)), "range", place_range(span));
-    free(uri);
     return location;
 }
 
@@ -113,7 +112,7 @@ char *place_path(const char *uri) {
 json_t *place_text(const char *text, size_t length) {
     json_t *json = json_stringn(text, length);
     if (json) return json;
-    Text valid = {0};
+    SCOPED_TEXT(valid);
     uint32_t codepoint;
     for (size_t at = 0; at < length; at++) {
         size_t size = utf8_decode(text + at, length - at, &codepoint);
@@ -124,6 +123,5 @@ json_t *place_text(const char *text, size_t length) {
         if (size > 1) at += size - 1;
     }
     json = json_stringn(text_get(&valid), valid.length);
-    text_free(&valid);
     return json;
 }

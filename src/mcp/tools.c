@@ -31,15 +31,13 @@ static void append_output(Text *text, const char *title, const Text *output, siz
 }
 
 static json_t *run_result(const ChildResult *result) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     append_output(&text, NULL, &result->out, result->out_lost);
     append_output(&text, result->out.length ? "standard error:" : NULL, &result->errors,
                   result->errors_lost);
     if (result->status != 0) text_format(&text, "exit status %d\n", result->status);
     if (text.length == 0) text_append_string(&text, "(no output)\n");
-    json_t *json = text_result(text_get(&text), text.length, result->status != 0);
-    text_free(&text);
-    return json;
+    return text_result(text_get(&text), text.length, result->status != 0);
 }
 
 // A string argument; NULL when it is not given. Its type was checked.

@@ -115,12 +115,10 @@ bool folder_is(const char *path) {
 }
 
 static bool has_file(const char *folder, const char *name) {
-    Text path = {0};
+    SCOPED_TEXT(path);
     ASSERT(folder != NULL && name != NULL);
     text_format(&path, "%s/%s", folder, name);
-    bool there = access(text_get(&path), F_OK) == 0;
-    text_free(&path);
-    return there;
+    return access(text_get(&path), F_OK) == 0;
 }
 
 static Status read_json(const char *path, json_t **out) {
@@ -142,11 +140,9 @@ Status folder_json(const char *folder, const char *name, bool required, json_t *
     *out = NULL;
     if (!required && !has_file(folder, name)) return STATUS_OK;
     ASSERT(name[0] != '\0');
-    Text path = {0};
+    SCOPED_TEXT(path);
     text_format(&path, "%s/%s", folder, name);
-    Status status = read_json(text_get(&path), out);
-    text_free(&path);
-    return status;
+    return read_json(text_get(&path), out);
 }
 
 // --- tensors
@@ -169,13 +165,12 @@ static const char *after_joined(const char *name) {
 }
 
 static void name_half(const FolderFamily *family, const char *name, const char *half, Text *out) {
-    Text whole = {0};
+    SCOPED_TEXT(whole);
     folder_name(family, name, &whole);
     const char *rest = after_joined(text_get(&whole));
     size_t kept = rest ? (size_t)(rest - text_get(&whole)) - strlen("gate_up") : whole.length;
     text_append(out, text_get(&whole), kept);
     if (rest) text_format(out, "%s%s", half, rest);
-    text_free(&whole);
 }
 
 static void name_of(void *context, const char *name, Text *out) {

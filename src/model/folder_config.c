@@ -85,12 +85,11 @@ typedef struct Target {
 
 // Of several spellings the first counts.
 static void put(const Target *target, const char *word, const MetaValue *value) {
-    Text key = {0};
+    SCOPED_TEXT(key);
     ASSERT(target->architecture != NULL);
     text_format(&key, "%s.%s", target->architecture, word);
     if (!metadata_find(target->metadata, text_get(&key)))
         metadata_put(target->metadata, text_get(&key), value);
-    text_free(&key);
 }
 
 static void put_number(const Target *target, const char *word, double number) {

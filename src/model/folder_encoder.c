@@ -80,10 +80,9 @@ typedef struct Target {
 } Target;
 
 static void put(const Target *target, const char *word, const MetaValue *value) {
-    Text key = {0};
+    SCOPED_TEXT(key);
     text_format(&key, "%s.%s", target->architecture, word);
     metadata_put(target->metadata, text_get(&key), value);
-    text_free(&key);
 }
 
 static void put_text(const Target *target, const char *word, const char *text) {

@@ -315,11 +315,9 @@ static Status place_tensors(const Cursor *cursor, Reader *reader, uint64_t align
                         cursor->name, tensor->name, tensor->offset, (unsigned long long)alignment);
         TRY(place_tensor(cursor, tensor, data, file_bytes));
     }
-    StoredTensor **sorted = memory_allocate(count * sizeof *sorted);
+    SCOPED_MEMORY StoredTensor **sorted = memory_allocate(count * sizeof *sorted);
     for (size_t i = 0; i < count; i++) sorted[i] = &reader->tensors.items[i];
-    Status status = check_order(cursor, sorted, count);
-    free(sorted);
-    return status;
+    return check_order(cursor, sorted, count);
 }
 
 static Status read_alignment(const Cursor *cursor, const Reader *reader, uint64_t *out) {

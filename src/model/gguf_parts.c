@@ -27,7 +27,7 @@ static Status check_first(const Reader *file, const char *path, int64_t count) {
     int64_t index = number_of(file, "split.no");
     if (count > PARTS_MAX)
         return fail(STATUS_FORMAT, "%s claims to be one of %lld files", path, (long long)count);
-    Text wanted = {0};
+    SCOPED_TEXT(wanted);
     append_ending(0, count, &wanted);
     size_t length = strlen(path);
     Status status = STATUS_OK;
@@ -38,7 +38,6 @@ static Status check_first(const Reader *file, const char *path, int64_t count) {
                    (long long)index + 1, (long long)count);
         status = fail_help("open the first, whose name ends in %s", text_get(&wanted));
     }
-    text_free(&wanted);
     return status;
 }
 
@@ -60,7 +59,7 @@ static Status open_part(const char *path, Reader *part) {
 
 static Status add_part(Reader *whole, const char *first, int64_t index, int64_t count) {
     ASSERT(index > 0 && index < count);
-    Text path = {0};
+    SCOPED_TEXT(path);
     Reader part = {0};
     part_path(first, index, count, &path);
     Status status = open_part(text_get(&path), &part);
@@ -70,13 +69,12 @@ static Status add_part(Reader *whole, const char *first, int64_t index, int64_t 
                       text_get(&path), (long long)index + 1, (long long)count);
     if (status == STATUS_OK) take_tensors(whole, &part);
     reader_clear(&part);
-    text_free(&path);
     return status;
 }
 
 static Status check_names(const Reader *whole, const char *path) {
     size_t count = whole->tensors.count;
-    StoredTensor **sorted = memory_allocate((count + 1) * sizeof *sorted);
+    SCOPED_MEMORY StoredTensor **sorted = memory_allocate((count + 1) * sizeof *sorted);
     for (size_t i = 0; i < count; i++) sorted[i] = &whole->tensors.items[i];
     qsort(sorted, count, sizeof *sorted, reader_compare_names);
     Status status = STATUS_OK;
@@ -84,7 +82,6 @@ static Status check_names(const Reader *whole, const char *path) {
         if (strcmp(sorted[i - 1]->name, sorted[i]->name) == 0)
             status = fail(STATUS_FORMAT, "%s: two tensors of its parts are called %s", path,
                           sorted[i]->name);
-    free(sorted);
     return status;
 }
 

@@ -192,11 +192,10 @@ static void collect(void *context, size_t index, MetaValue value) {
 Status gguf_writer_copy(GgufWriter *writer, const MetaPair *pair) {
     if (pair->value.type != META_ARRAY) return gguf_writer_put(writer, pair->key, &pair->value);
     size_t count = pair->value.as.array.count;
-    MetaValue *values = memory_allocate((count + 1) * sizeof *values);
+    SCOPED_MEMORY MetaValue *values = memory_allocate((count + 1) * sizeof *values);
     meta_array_each(&pair->value, collect, values);
     Status status =
         gguf_writer_put_array(writer, pair->key, pair->value.as.array.type, values, count);
-    free(values);
     return status;
 }
 

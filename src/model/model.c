@@ -233,7 +233,7 @@ bool model_has_tensor(const Model *model, const char *name) {
 
 static Status unknown_tensor(const Model *model, const char *name) {
     size_t count = model->reader->tensors.count;
-    const char **names = memory_allocate(count * sizeof *names);
+    SCOPED_MEMORY const char **names = memory_allocate(count * sizeof *names);
     for (size_t i = 0; i < count; i++) names[i] = model->reader->tensors.items[i].name;
     const char *nearest = catalog_nearest(name, names, count);
     Status status = fail(STATUS_NAME, "%s has no tensor called \"%s\"", model->path, name);
@@ -241,7 +241,6 @@ static Status unknown_tensor(const Model *model, const char *name) {
         fail_help("there is \"%s\"", nearest);
     else
         fail_help("m.tensors() lists the %zu tensors of the model", count);
-    free(names);
     return status;
 }
 
@@ -380,11 +379,9 @@ const char *model_entry_name(const ModelEntry *entry) {
 
 static Status unknown_step(const Model *model, const ModelEntry *from, const char *word) {
     if (!from) return unknown_tensor(model, word);
-    Text name = {0};
+    SCOPED_TEXT(name);
     text_format(&name, "%s.%s", from->name, word);
-    Status status = unknown_tensor(model, text_get(&name));
-    text_free(&name);
-    return status;
+    return unknown_tensor(model, text_get(&name));
 }
 
 static Status enter(Model *model, ModelEntry *next, const ModelEntry **entry, Tensor **out) {

@@ -27,7 +27,7 @@ static void swap_elements(uint8_t *bytes, size_t length, size_t size) {
 }
 
 static Status upload(NpySource *source, const NpyHeader *header, size_t bytes, Tensor *stored) {
-    uint8_t *chunk = memory_allocate(CHUNK_BYTES);
+    SCOPED_MEMORY uint8_t *chunk = memory_allocate(CHUNK_BYTES);
     Status status = STATUS_OK;
     for (size_t at = 0; at < bytes && status == STATUS_OK;) {
         size_t length = bytes - at < CHUNK_BYTES ? bytes - at : CHUNK_BYTES;
@@ -37,7 +37,6 @@ static Status upload(NpySource *source, const NpyHeader *header, size_t bytes, T
             status = buffer_upload(stored->view.buffer, stored->view.offset + at, chunk, length);
         at += length;
     }
-    free(chunk);
     return status;
 }
 
@@ -145,7 +144,7 @@ Status npy_read(const char *path, Tensor **out) {
 // --- writing
 
 Status npy_header(const Tensor *tensor, const char *name, Text *out) {
-    Text header = {0};
+    SCOPED_TEXT(header);
     Status status = npy_header_write(tensor, name, &header);
     size_t before = MAGIC_BYTES + 4; // versions and length are two bytes each
     size_t padding = ALIGNMENT - (before + header.length + 1) % ALIGNMENT;
@@ -155,20 +154,17 @@ Status npy_header(const Tensor *tensor, const char *name, Text *out) {
     text_append(out, magic, MAGIC_BYTES);
     text_append(out, numbers, sizeof numbers);
     text_append(out, text_get(&header), header.length);
-    text_free(&header);
     return status;
 }
 
 static Status write_array(FILE *stream, void *context) {
-    Text header = {0};
-    void *numbers = NULL;
+    SCOPED_TEXT(header);
+    SCOPED_MEMORY void *numbers = NULL;
     size_t bytes = 0;
     Status status = npy_header(context, NULL, &header);
     if (status == STATUS_OK) status = stream_write(stream, text_get(&header), header.length);
     if (status == STATUS_OK) status = stored_download(context, &numbers, &bytes);
     if (status == STATUS_OK) status = stream_write(stream, numbers, bytes);
-    free(numbers);
-    text_free(&header);
     return status;
 }
 

@@ -112,20 +112,19 @@ static Status read_array(Archive *archive, zip_uint64_t index, const zip_stat_t 
     Status status = read_to_end(&member, &tensor);
     zip_library.fclose(member.file);
     TRY(status);
-    char *word = memory_copy_string(about->name, strlen(about->name) - ENDING_BYTES);
+    SCOPED_MEMORY char *word = memory_copy_string(about->name, strlen(about->name) - ENDING_BYTES);
     if (named_tensors_find(archive->out, word)) {
         status = fail(STATUS_FORMAT, "%s comes twice", name);
         tensor_release(tensor);
     } else {
         named_tensors_add(archive->out, word, tensor);
     }
-    free(word);
     return status;
 }
 
 static Status read_members(Archive *archive) {
     zip_int64_t count = zip_library.get_num_entries(archive->zip, 0);
-    Text name = {0};
+    SCOPED_TEXT(name);
     Status status = STATUS_OK;
     for (zip_int64_t i = 0; i < count && status == STATUS_OK; i++) {
         zip_stat_t about;
@@ -137,7 +136,6 @@ static Status read_members(Archive *archive) {
         if (status == STATUS_OK)
             status = read_array(archive, (zip_uint64_t)i, &about, text_get(&name));
     }
-    text_free(&name);
     return status;
 }
 
@@ -347,15 +345,12 @@ static Status write_archive(const char *part, void *context) {
 
 static Status texts_tensor(const NamedTensors *tensors, Tensor **out) {
     json_t *object = named_texts_pack(tensors);
-    char *text = json_dumps(object, JSON_COMPACT);
+    SCOPED_MEMORY char *text = json_dumps(object, JSON_COMPACT);
     json_decref(object);
     Shape shape = {.rank = 1, .dims = {(int64_t)strlen(text)}};
-    int64_t *bytes = memory_allocate((strlen(text) + 1) * sizeof *bytes);
+    SCOPED_MEMORY int64_t *bytes = memory_allocate((strlen(text) + 1) * sizeof *bytes);
     for (size_t i = 0; text[i]; i++) bytes[i] = (uint8_t)text[i];
-    Status status = tensor_from_integers(bytes, &shape, DTYPE_UINT8, out);
-    free(bytes);
-    free(text);
-    return status;
+    return tensor_from_integers(bytes, &shape, DTYPE_UINT8, out);
 }
 
 static Status write_with_texts(const char *path, const NamedTensors *tensors) {

@@ -118,7 +118,7 @@ static Status read_tensors(const Reader *reader, const char *path, bool copy, Na
 
 // The metadata of a file that are strings.
 static void add_texts(const Metadata *metadata, NamedTensors *out) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     for (size_t i = 0; i < metadata->count; i++) {
         const MetaValue *value = &metadata->items[i].value;
         if (value->type != META_STRING) continue;
@@ -126,7 +126,6 @@ static void add_texts(const Metadata *metadata, NamedTensors *out) {
         text_append(&text, value->as.string.bytes, value->as.string.length);
         named_tensors_add_text(out, metadata->items[i].key, text_get(&text));
     }
-    text_free(&text);
 }
 
 // Maps change while they are read: each is asked at the end.

@@ -133,7 +133,7 @@ static int by_begin(const void *x, const void *y) {
 
 static Status check_overlaps(const Parse *parse, const SafetensorsEntry *entries, size_t count) {
     if (count == 0) return STATUS_OK;
-    SafetensorsEntry *sorted = memory_allocate(count * sizeof *sorted);
+    SCOPED_MEMORY SafetensorsEntry *sorted = memory_allocate(count * sizeof *sorted);
     memcpy(sorted, entries, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, by_begin);
     Status status = STATUS_OK;
@@ -141,13 +141,13 @@ static Status check_overlaps(const Parse *parse, const SafetensorsEntry *entries
         if (sorted[i].begin < sorted[i - 1].end)
             status = fail(STATUS_FORMAT, "%s: tensors `%.80s` and `%.80s` overlap", parse->file,
                           sorted[i - 1].name, sorted[i].name);
-    free(sorted);
     return status;
 }
 
 static Status read_tensors(const Parse *parse, json_t *header) {
     // No entry without some bytes of header: the count is bounded by the file.
-    SafetensorsEntry *entries = memory_allocate((json_object_size(header) + 1) * sizeof *entries);
+    SCOPED_MEMORY SafetensorsEntry *entries =
+        memory_allocate((json_object_size(header) + 1) * sizeof *entries);
     size_t count = 0;
     const char *name;
     json_t *json;
@@ -164,7 +164,6 @@ static Status read_tensors(const Parse *parse, json_t *header) {
     if (status == STATUS_OK) status = check_overlaps(parse, entries, count);
     for (size_t i = 0; i < count && status == STATUS_OK; i++)
         status = parse->visit->tensor(parse->visit->context, &entries[i]);
-    free(entries);
     return status;
 }
 

@@ -89,13 +89,12 @@ static Status add_tensor(void *context, const SafetensorsEntry *entry) {
                     file_map_path(reading->map), entry->name);
     json_object_set_new(reading->names, entry->name, json_true());
     if (!naming) return describe(reading, *entry, add_named(reading, entry, entry->name));
-    Text name = {0};
+    SCOPED_TEXT(name);
     naming->name(naming->context, entry->name, &name);
     Status status = describe(reading, *entry, add_named(reading, entry, text_get(&name)));
     text_clear(&name);
     if (status == STATUS_OK && naming->twin && naming->twin(naming->context, entry->name, &name))
         status = describe(reading, *entry, add_named(reading, entry, text_get(&name)));
-    text_free(&name);
     return status;
 }
 

@@ -16,10 +16,9 @@ static Status shard_path(const char *index, const char *name, Text *out) {
 }
 
 static Status read_shard(const char *index, const char *name, const ShardVisit *visit) {
-    Text path = {0};
+    SCOPED_TEXT(path);
     Status status = shard_path(index, name, &path);
     if (status == STATUS_OK) status = visit->read(visit->context, text_get(&path));
-    text_free(&path);
     return status;
 }
 

@@ -101,7 +101,7 @@ Status tensor_buffer_take(TensorBuffer *buffer, DType dtype, const Shape *shape,
 // Gives a tensor memory of its own, with the same contents.
 static Status move_out(Tensor *tensor) {
     Shape shape = tensor_shape(tensor);
-    Tensor *copy;
+    SCOPED_TENSOR(copy);
     TRY(tensor_new(tensor->device, tensor_dtype(tensor), &shape, &copy));
     Status status = STATUS_OK;
     if (tensor_count(tensor) > 0)
@@ -111,7 +111,6 @@ static Status move_out(Tensor *tensor) {
         tensor->view = copy->view;
         buffer_retain(tensor->view.buffer);
     }
-    tensor_release(copy);
     return status;
 }
 

@@ -38,7 +38,7 @@ uint64_t byte_sum_end(const ByteSum *sum) {
 }
 
 Status byte_sum_add_part(ByteSum *sum, Tensor *tensor, size_t begin, size_t bytes) {
-    char *chunk = memory_allocate(CHUNK_BYTES);
+    SCOPED_MEMORY char *chunk = memory_allocate(CHUNK_BYTES);
     Status status = STATUS_OK;
     for (size_t done = 0; done < bytes && status == STATUS_OK; done += CHUNK_BYTES) {
         size_t part = bytes - done < CHUNK_BYTES ? bytes - done : CHUNK_BYTES;
@@ -46,7 +46,6 @@ Status byte_sum_add_part(ByteSum *sum, Tensor *tensor, size_t begin, size_t byte
         status = buffer_download(tensor->view.buffer, offset, chunk, part);
         if (status == STATUS_OK) byte_sum_add(sum, chunk, part);
     }
-    free(chunk);
     return status;
 }
 

@@ -16,29 +16,24 @@ size_t tensor_stored_bytes(const Shape *shape, DType dtype) {
 }
 
 static Status write_plain(FILE *stream, Tensor *tensor) {
-    void *numbers = NULL;
+    SCOPED_MEMORY void *numbers = NULL;
     size_t bytes = 0;
     TRY(stored_download(tensor, &numbers, &bytes));
-    Status status = stream_write(stream, numbers, bytes);
-    free(numbers);
-    return status;
+    return stream_write(stream, numbers, bytes);
 }
 
 // float32 numbers as blocks.
 static Status write_quantised(FILE *stream, Tensor *tensor, DType stored, const char *name) {
     Shape shape = tensor_shape(tensor);
-    void *numbers = NULL;
+    SCOPED_MEMORY void *numbers = NULL;
     size_t length = 0, bytes = tensor_stored_bytes(&shape, stored);
     TRY(stored_download(tensor, &numbers, &length));
-    uint8_t *blocks = memory_allocate(bytes + 1);
-    Status status = quantise_row(stored, numbers, tensor_count(tensor), blocks)
-                        ? stream_write(stream, blocks, bytes)
-                        : fail(STATUS_VALUE,
-                               "tensor `%s` has numbers that %s cannot hold: nan, inf or too large",
-                               name, dtype_name(stored));
-    free(blocks);
-    free(numbers);
-    return status;
+    SCOPED_MEMORY uint8_t *blocks = memory_allocate(bytes + 1);
+    return quantise_row(stored, numbers, tensor_count(tensor), blocks)
+               ? stream_write(stream, blocks, bytes)
+               : fail(STATUS_VALUE,
+                      "tensor `%s` has numbers that %s cannot hold: nan, inf or too large", name,
+                      dtype_name(stored));
 }
 
 Status tensor_write(FILE *stream, Tensor *tensor, DType stored, const char *name) {

@@ -99,9 +99,8 @@ const TokenTrie *tokenizer_trie(Tokenizer *tokenizer) {
     trie->ends = memory_allocate((size + 1) * sizeof *trie->ends);
     trie->tokens = memory_allocate((size + 1) * sizeof *trie->tokens);
     read_bytes(tokenizer, trie);
-    Entry *entries = memory_allocate((size + 1) * sizeof *entries);
+    SCOPED_MEMORY Entry *entries = memory_allocate((size + 1) * sizeof *entries);
     build(trie, entries, sort_entries(trie, entries));
-    free(entries);
     return tokenizer->trie = trie;
 }
 

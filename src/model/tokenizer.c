@@ -247,7 +247,7 @@ static bool is_special(const Tokenizer *tokenizer, int64_t id) {
 
 Status tokenizer_decode(const Tokenizer *tokenizer, const int64_t *ids, size_t count,
                         bool skip_special, Text *out) {
-    Text raw = {0};
+    SCOPED_TEXT(raw);
     Status status = STATUS_OK;
     bool first = true;
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
@@ -261,7 +261,6 @@ Status tokenizer_decode(const Tokenizer *tokenizer, const int64_t *ids, size_t c
         text_append_codepoint(out, length ? codepoint : 0xFFFD);
         at += length ? length : 1;
     }
-    text_free(&raw);
     return status;
 }
 
@@ -287,13 +286,10 @@ void tokenizer_token_bytes(const Tokenizer *tokenizer, int64_t id, Text *out) {
 
 Status tokenizer_decode_next(const Tokenizer *tokenizer, TokenStream *stream, int64_t id,
                              bool skip_special, Text *out) {
-    Text raw = {0};
+    SCOPED_TEXT(raw);
     text_append(&raw, stream->pending, stream->pending_length);
     Status status = append_piece(tokenizer, id, skip_special, false, &raw);
-    if (status != STATUS_OK) {
-        text_free(&raw);
-        return status;
-    }
+    if (status != STATUS_OK) return status;
     stream->pending_length = 0;
     for (size_t at = 0; at < raw.length;) {
         uint32_t codepoint;
@@ -307,6 +303,5 @@ Status tokenizer_decode_next(const Tokenizer *tokenizer, TokenStream *stream, in
         text_append_codepoint(out, length ? codepoint : 0xFFFD);
         at += length ? length : 1;
     }
-    text_free(&raw);
     return STATUS_OK;
 }

@@ -63,20 +63,18 @@ static MetaValue piece_edges(const Tokenizer *tokenizer, size_t id, Text *text) 
 
 static Status put_column(const Tokenizer *tokenizer, GgufWriter *writer, const Column *column) {
     size_t count = tokenizer->count;
-    MetaValue *values = memory_allocate((count + 1) * sizeof *values);
-    Text *texts = memory_allocate_zeroed(count + 1, sizeof *texts);
+    SCOPED_MEMORY MetaValue *values = memory_allocate((count + 1) * sizeof *values);
+    SCOPED_MEMORY Text *texts = memory_allocate_zeroed(count + 1, sizeof *texts);
     for (size_t i = 0; i < count; i++) values[i] = column->value(tokenizer, i, &texts[i]);
     Status status = gguf_writer_put_array(writer, column->key, column->type, values, count);
     for (size_t i = 0; i < count; i++) text_free(&texts[i]);
-    free(texts);
-    free(values);
     return status;
 }
 
 static Status put_merges(const Tokenizer *tokenizer, GgufWriter *writer) {
     size_t count = tokenizer->pair_count;
-    MetaValue *values = memory_allocate((count + 1) * sizeof *values);
-    Text *texts = memory_allocate_zeroed(count + 1, sizeof *texts);
+    SCOPED_MEMORY MetaValue *values = memory_allocate((count + 1) * sizeof *values);
+    SCOPED_MEMORY Text *texts = memory_allocate_zeroed(count + 1, sizeof *texts);
     for (size_t i = 0; i < count; i++) {
         const Piece *left = &tokenizer->pieces[tokenizer->pairs[i].ids.left];
         const Piece *right = &tokenizer->pieces[tokenizer->pairs[i].ids.right];
@@ -88,8 +86,6 @@ static Status put_merges(const Tokenizer *tokenizer, GgufWriter *writer) {
     Status status =
         gguf_writer_put_array(writer, "tokenizer.ggml.merges", META_STRING, values, count);
     for (size_t i = 0; i < count; i++) text_free(&texts[i]);
-    free(texts);
-    free(values);
     return status;
 }
 
@@ -139,7 +135,7 @@ static Status put_prefix(GgufWriter *writer, PrefixScheme prefix) {
 // Other programs join pieces by scores alone: what a pair makes gets the pair's rank.
 static Status put_pair_scores(const Tokenizer *tokenizer, GgufWriter *writer) {
     size_t count = tokenizer->count;
-    MetaValue *values = memory_allocate((count + 1) * sizeof *values);
+    SCOPED_MEMORY MetaValue *values = memory_allocate((count + 1) * sizeof *values);
     for (size_t i = 0; i < count; i++)
         values[i] = (MetaValue){.type = META_FLOAT32, .as.number = -(double)tokenizer->pair_count};
     for (size_t i = tokenizer->pair_count; i-- > 0;) { // the first pair that makes it counts
@@ -148,7 +144,6 @@ static Status put_pair_scores(const Tokenizer *tokenizer, GgufWriter *writer) {
     }
     Status status =
         gguf_writer_put_array(writer, "tokenizer.ggml.scores", META_FLOAT32, values, count);
-    free(values);
     return status;
 }
 
@@ -179,13 +174,11 @@ static Status put_word_pieces(const Tokenizer *tokenizer, GgufWriter *writer) {
 }
 
 static Status put_map(const TextStep *step, GgufWriter *writer) {
-    MetaValue *values = memory_allocate((step->content_length + 1) * sizeof *values);
+    SCOPED_MEMORY MetaValue *values = memory_allocate((step->content_length + 1) * sizeof *values);
     for (size_t i = 0; i < step->content_length; i++)
         values[i] = (MetaValue){.type = META_UINT8, .as.integer = (uint8_t)step->content[i]};
-    Status status = gguf_writer_put_array(writer, "tokenizer.ggml.precompiled_charsmap", META_UINT8,
-                                          values, step->content_length);
-    free(values);
-    return status;
+    return gguf_writer_put_array(writer, "tokenizer.ggml.precompiled_charsmap", META_UINT8, values,
+                                 step->content_length);
 }
 
 // Perhaps a map of characters, perhaps runs of spaces that become one; then marks.

@@ -227,15 +227,13 @@ static Status take_pattern(const Reader *reader, const json_t *pattern, bool com
         step->pattern = tokenizer_copy(plain);
         return STATUS_OK;
     }
-    Text quoted = {0};
+    SCOPED_TEXT(quoted);
     for (const char *c = plain; *c; c++) {
         if ((unsigned char)*c < 0x80 && strchr("\\^$.[]|()?*+{}#- ", *c))
             text_append_char(&quoted, '\\');
         text_append_char(&quoted, *c);
     }
-    Status status = step_compile(step, text_get(&quoted), quoted.length);
-    text_free(&quoted);
-    return status;
+    return step_compile(step, text_get(&quoted), quoted.length);
 }
 
 static Splitting splitting_of(const json_t *node, Splitting fallback) {

@@ -148,10 +148,9 @@ static Status cut_spans(const TextStep *step, TextWord word, const Stretches *sp
 }
 
 static Status split_word(const TextStep *step, TextWord word, void *matcher, Words *out) {
-    Stretches spans = {0};
+    SCOPED_MEMORY Stretches spans = {0};
     Status status = find_spans(step, word, matcher, &spans);
     if (status == STATUS_OK) status = cut_spans(step, word, &spans, out);
-    VECTOR_FREE(&spans);
     return status;
 }
 
@@ -201,7 +200,7 @@ static Status replace_plain(const TextStep *step, TextWord word, void *context, 
 }
 
 static Status replace_matches(const TextStep *step, TextWord word, void *matcher, Words *out) {
-    Stretches spans = {0};
+    SCOPED_MEMORY Stretches spans = {0};
     TextStep plain = {.regex = step->regex};
     Status status = find_spans(&plain, word, matcher, &spans);
     for (size_t i = 0; i < spans.count && status == STATUS_OK; i++) {
@@ -212,7 +211,6 @@ static Status replace_matches(const TextStep *step, TextWord word, void *matcher
         else
             text_append(&out->text, word.bytes + span->begin, span->end - span->begin);
     }
-    VECTOR_FREE(&spans);
     words_end(out);
     return status;
 }

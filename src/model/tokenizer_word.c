@@ -203,14 +203,13 @@ Status tokenizer_encode_merging(const Tokenizer *tokenizer, const char *bytes, s
 // The longest piece that a text begins with; inside a word pieces are marked as continuations.
 static const Piece *longest_piece(const Tokenizer *tokenizer, const char *bytes, size_t length,
                                   bool inside) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     if (inside) text_append_string(&text, tokenizer->continuation);
     size_t mark = text.length;
     text_append(&text, bytes, length);
     const Piece *piece = NULL;
     for (size_t end = text.length; end > mark && !piece; end--)
         piece = tokenizer_find(tokenizer, text_get(&text), end);
-    text_free(&text);
     return piece;
 }
 
@@ -270,7 +269,7 @@ static Status find_best(const Tokenizer *tokenizer, const char *bytes, size_t le
 
 Status tokenizer_encode_likeliest(const Tokenizer *tokenizer, const char *bytes, size_t length,
                                   TokenIds *out) {
-    Best *best = memory_allocate((length + 1) * sizeof *best);
+    SCOPED_MEMORY Best *best = memory_allocate((length + 1) * sizeof *best);
     size_t *cuts = memory_allocate((length + 1) * sizeof *cuts), count = 0;
     Status status = find_best(tokenizer, bytes, length, best);
     for (size_t end = length; status == STATUS_OK && end > 0; end = best[end].begin)
@@ -281,6 +280,5 @@ Status tokenizer_encode_likeliest(const Tokenizer *tokenizer, const char *bytes,
         push_piece(tokenizer, last->piece, bytes + last->begin, cuts[i] - last->begin, out);
     }
     free(cuts);
-    free(best);
     return status;
 }

@@ -191,7 +191,7 @@ Position position_find(const char *text, size_t at) {
     Arena arena = {0};
     DiagnosticList ignored = {0};
     TokenList tokens = lexer_read(&file, &arena, &ignored, 0);
-    OpenList open = {0};
+    SCOPED_MEMORY OpenList open = {0};
     Reader reader = {&tokens, text};
     const Token *last = before(&tokens, 1);
     read_open(&reader, &open);
@@ -203,7 +203,6 @@ Position position_find(const char *text, size_t at) {
     if (last->kind == TOKEN_RIGHT_BRACE) position.closed = open.closed;
     bool member = position.kind == POSITION_MEMBER || position.kind == POSITION_PATH;
     if (member) find_receiver(&reader, 2, &position);
-    VECTOR_FREE(&open);
     VECTOR_FREE(&tokens);
     arena_free(&arena);
     return position;
@@ -214,13 +213,12 @@ void position_append_closers(const char *text, size_t at, Text *out) {
     Arena arena = {0};
     DiagnosticList ignored = {0};
     TokenList tokens = lexer_read(&file, &arena, &ignored, 0);
-    OpenList open = {0};
+    SCOPED_MEMORY OpenList open = {0};
     read_open(&(Reader){&tokens, text}, &open);
     while (open.count > 0) { // tokens.def lists brackets in pairs
         TokenKind closer = (TokenKind)(open.items[--open.count].bracket + 1);
         text_format(out, " %s", token_spelling(closer));
     }
-    VECTOR_FREE(&open);
     VECTOR_FREE(&tokens);
     arena_free(&arena);
 }

@@ -29,14 +29,12 @@ void *parser_stop(Parser *parser, Span span, const char *message) {
 }
 
 const char *parser_say(Parser *parser, const char *format, ...) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     va_list arguments;
     va_start(arguments, format);
     text_format_v(&text, format, arguments);
     va_end(arguments);
-    const char *copy = arena_copy_string(parser->arena, text_get(&text), text.length);
-    text_free(&text);
-    return copy;
+    return arena_copy_string(parser->arena, text_get(&text), text.length);
 }
 
 const char *parser_describe(Parser *parser, const Token *token) {

@@ -73,10 +73,10 @@ static int cell_of(const Axis *axis, double value, int count) {
 static void append_x_axis(const Page *page, int left, int columns) {
     const Axis *axis = &page->chart->x;
     Text *out = page->out;
-    Text numbers = {0};
+    SCOPED_TEXT(numbers);
     append_blanks(out, left - 1);
     text_append_string(out, "└");
-    char *is_tick = memory_allocate_zeroed((size_t)columns, 1);
+    SCOPED_MEMORY char *is_tick = memory_allocate_zeroed((size_t)columns, 1);
     int used = 0;
     for (int i = 0; i < axis->tick_count; i++) {
         int at = cell_of(axis, axis->ticks[i].value, columns);
@@ -92,8 +92,6 @@ static void append_x_axis(const Page *page, int left, int columns) {
     for (int i = 0; i < columns; i++) text_append_string(out, is_tick[i] ? "┬" : "─");
     text_format(out, "\n%s\n", text_get(&numbers));
     if (page->chart->plot->x_label) append_centered(page, page->chart->plot->x_label, left);
-    text_free(&numbers);
-    free(is_tick);
 }
 
 // What stands before row `row` of a drawing: the number of a tick, and the axis.
@@ -293,12 +291,11 @@ static Status print_part(const Plot *plot, Page page) {
                         .y = page.rows < TICKS_DOWN ? page.rows : TICKS_DOWN};
     TRY(chart_new(plot, ticks, &chart));
     page.chart = &chart;
-    Text note = {0};
+    SCOPED_TEXT(note);
     if (plot->title) append_centered(&page, plot->title, 0);
     if (plot->y_label) text_format(page.out, "%s\n", plot->y_label);
     printers[plot->kind](&page);
     if (chart_note(&chart, &note)) text_format(page.out, "%s\n", text_get(&note));
-    text_free(&note);
     chart_free(&chart);
     return STATUS_OK;
 }

@@ -72,18 +72,17 @@ static void run_quit(Repl *repl, const char *argument) {
 }
 
 static void show_devices(void) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     device_list(&text);
     Device *device = device_default_opened();
     printf("%s", text_get(&text));
     if (device) printf("in use: %s (%s)\n", device->name, device->description);
-    text_free(&text);
 }
 
 // Opens the device, or goes back to the one before. Nothing may lie on that one any more.
 static Status change_device(const char *name) {
     const char *before = device_setting_choice(VARIABLE_TL_DEVICE);
-    char *saved = before ? memory_copy_string(before, strlen(before)) : NULL;
+    SCOPED_MEMORY char *saved = before ? memory_copy_string(before, strlen(before)) : NULL;
     Device *device;
     device_setting_choose(VARIABLE_TL_DEVICE, name);
     DeviceSettings settings;
@@ -93,7 +92,6 @@ static Status change_device(const char *name) {
         status = device_default(&device);
     }
     if (status != STATUS_OK) device_setting_choose(VARIABLE_TL_DEVICE, saved);
-    free(saved);
     return status;
 }
 
@@ -173,7 +171,7 @@ static const ReplCommand *find(const char *name, size_t length) {
 static void fail_command(const char *name, size_t length) {
     const char *names[COMMANDS];
     for (int i = 0; i < COMMANDS; i++) names[i] = commands[i].name;
-    char *word = memory_copy_string(name, length);
+    SCOPED_MEMORY char *word = memory_copy_string(name, length);
     const char *near = catalog_nearest(word, names, COMMANDS);
     fail(STATUS_NAME, "there is no command :%s", word);
     if (near)
@@ -181,7 +179,6 @@ static void fail_command(const char *name, size_t length) {
     else
         fail_help(":help shows the commands");
     repl_show_error();
-    free(word);
 }
 
 static void run_command(Repl *repl, const char *text) {

@@ -142,13 +142,12 @@ static void offer_members(Candidates *candidates, const char *receiver, size_t l
         offer_declared(candidates, found.binding->program);
         return;
     }
-    Value value = inspect_path(completing, receiver, length);
+    SCOPED_VALUE(value) = inspect_path(completing, receiver, length);
     offer_fields(candidates, value);
     if (value.kind == VALUE_STRUCT)
         offer_functions_of(candidates, value.as.instance->type->definition, true);
     else
         offer_methods(candidates, value);
-    value_release(value);
 }
 
 // --- behind `::`

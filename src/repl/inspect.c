@@ -50,7 +50,7 @@ static void summary_count(Summary *summary, const double *numbers, int64_t count
 static Status summary_pass(Tensor *flat, Summary *summary,
                            void (*take)(Summary *, const double *, int64_t)) {
     int64_t count = tensor_count(flat);
-    double *numbers = memory_allocate(CHUNK * sizeof *numbers);
+    SCOPED_MEMORY double *numbers = memory_allocate(CHUNK * sizeof *numbers);
     Status status = STATUS_OK;
     for (int64_t i = 0; i < count && status == STATUS_OK; i += CHUNK) {
         int64_t stop = i + CHUNK < count ? i + CHUNK : count;
@@ -61,17 +61,15 @@ static Status summary_pass(Tensor *flat, Summary *summary,
         tensor_release(piece);
         if (status == STATUS_OK) take(summary, numbers, stop - i);
     }
-    free(numbers);
     return status;
 }
 
 static Status summary_make(Tensor *tensor, Summary *summary) {
     Shape line = {.rank = 1, .dims = {-1}};
-    Tensor *flat;
+    SCOPED_TENSOR(flat);
     TRY(tensor_reshape(tensor, &line, &flat));
     Status status = summary_pass(flat, summary, summary_add);
     if (status == STATUS_OK) status = summary_pass(flat, summary, summary_count);
-    tensor_release(flat);
     return status;
 }
 
@@ -141,7 +139,7 @@ static void append_value(Value value, Text *out) {
         return;
     }
     if (value.kind != VALUE_STRUCT) text_format(out, "%s ", value_kind_name(value));
-    Text shown = {0};
+    SCOPED_TEXT(shown);
     if (value_print(value, true, &shown) != STATUS_OK) error_clear();
     size_t length = strcspn(text_get(&shown), "\n");
     bool cut = length < shown.length || length > SHOWN_MAX;
@@ -151,7 +149,6 @@ static void append_value(Value value, Text *out) {
     }
     text_append(out, text_get(&shown), length);
     if (cut) text_append_string(out, "...");
-    text_free(&shown);
 }
 
 static void append_name(SessionName name, Text *out) {
@@ -205,17 +202,16 @@ static void inspect_value(const char *name, Value value) {
         inspect_tensor(name, value.as.tensor);
         return;
     }
-    Text text = {0};
+    SCOPED_TEXT(text);
     append_value(value, &text);
     printf("%s: %s\n", name, text_get(&text));
-    text_free(&text);
 }
 
 void inspect_name(Repl *repl, const char *name, size_t length) {
-    char *word = memory_copy_string(name, length);
+    SCOPED_MEMORY char *word = memory_copy_string(name, length);
     SessionName found;
-    Text text = {0};
-    Value value = inspect_path(repl, name, length);
+    SCOPED_TEXT(text);
+    SCOPED_VALUE(value) = inspect_path(repl, name, length);
     if (value.kind != VALUE_ABSENT) {
         inspect_value(word, value);
     } else if (session_find(repl->session, name, length, &found) && !found.value) {
@@ -228,14 +224,11 @@ void inspect_name(Repl *repl, const char *name, size_t length) {
         fail(STATUS_NAME, "there is no variable and no builtin called \"%s\"", word);
         repl_show_error();
     }
-    value_release(value);
-    text_free(&text);
-    free(word);
 }
 
 void inspect_facts(Repl *repl, const char *name) {
     SessionName found;
-    Text text = {0};
+    SCOPED_TEXT(text);
     bool known = session_find(repl->session, name, strlen(name), &found);
     if (known && found.binding->kind == BINDING_RELATION) {
         relation_list_facts(reasoner_get(repl->interp)->store, found.binding->relation, &text);
@@ -245,12 +238,10 @@ void inspect_facts(Repl *repl, const char *name) {
         fail_help(":vars shows the names of the session");
         repl_show_error();
     }
-    text_free(&text);
 }
 
 void inspect_rules(Repl *repl) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     store_list_rules(reasoner_get(repl->interp)->store, &text);
     printf("%s", text.length ? text_get(&text) : "no rules\n");
-    text_free(&text);
 }

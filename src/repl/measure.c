@@ -47,7 +47,7 @@ static Status measure(const Repl *repl, Line *line, Measurement *out) {
 }
 
 static void show(Measurement *measurement) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     timing_describe(&measurement->timing, &text);
     double median = timing_median(&measurement->timing);
     const DeviceWork *work = &measurement->work;
@@ -57,7 +57,6 @@ static void show(Measurement *measurement) {
         text_format(&text, "  %.2f GB/s", (double)work->bytes / median * 1e-9);
     long long leaked = (long long)measurement->live_after - (long long)measurement->live_before;
     printf("%s  %lld bytes leaked\n", text_get(&text), leaked);
-    text_free(&text);
 }
 
 void measure_run(Repl *repl, const char *code) {

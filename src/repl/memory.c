@@ -125,14 +125,13 @@ static int compare_holders(const void *a, const void *b) {
 }
 
 static void show_holder(const Holder *holder) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     memory_append_bytes(&text, holder->bytes);
     printf("%12s  %-12s", text_get(&text), holder->name);
     SourcePlace place = source_find(holder->origin.at);
     if (holder->tensors > 1) printf("  %llu tensors", (unsigned long long)holder->tensors);
     if (place.file) printf("  made at %s:%d:%d", place.file->name, place.line, place.column);
     printf("\n");
-    text_free(&text);
 }
 
 void memory_show(const Repl *repl) {
@@ -141,7 +140,7 @@ void memory_show(const Repl *repl) {
     memory_append_line(&text);
     printf("%s\n", text_get(&text));
     text_free(&text);
-    VECTOR(Holder) holders = {0};
+    SCOPED_MEMORY VECTOR(Holder) holders = {0};
     Walk walk = {0};
     uint64_t held = 0;
     for (size_t i = 0; i < session_name_count(repl->session); i++) {
@@ -157,5 +156,4 @@ void memory_show(const Repl *repl) {
     for (size_t i = 0; i < holders.count; i++) show_holder(&holders.items[i]);
     Holder rest = {.name = "(others)", .bytes = now.live_bytes > held ? now.live_bytes - held : 0};
     if (rest.bytes) show_holder(&rest);
-    VECTOR_FREE(&holders);
 }

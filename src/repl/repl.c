@@ -33,7 +33,7 @@ void repl_show_error(void) {
 }
 
 static void repl_show_value(const Repl *repl, Value value) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     if (value.kind == VALUE_TENSOR) {
         repl_begin_dim(repl);
         tensor_describe(value.as.tensor, &text);
@@ -45,7 +45,6 @@ static void repl_show_value(const Repl *repl, Value value) {
         printf("%s\n", text_get(&text));
     else
         repl_show_error();
-    text_free(&text);
 }
 
 // --- running

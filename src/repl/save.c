@@ -77,11 +77,9 @@ static void append_all(const Repl *repl, Text *out) {
 }
 
 static Status write_all(FILE *file, void *context) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     append_all(context, &text);
-    Status status = stream_write(file, text_get(&text), text.length);
-    text_free(&text);
-    return status;
+    return stream_write(file, text_get(&text), text.length);
 }
 
 Status spoken_save(Repl *repl, const char *path) {

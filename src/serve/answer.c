@@ -15,10 +15,9 @@ static void append_json(Text *out, json_t *json) {
 }
 
 void answer_json(HttpExchange *exchange, int status, json_t *json) {
-    Text body = {0};
+    SCOPED_TEXT(body);
     append_json(&body, json);
     http_answer(exchange, status, "application/json", &body);
-    text_free(&body);
 }
 
 static json_t *text_of(const char *bytes, size_t length) {
@@ -37,19 +36,17 @@ void answer_error(HttpExchange *exchange, int status, const char *message, const
 }
 
 static void send_event(HttpExchange *exchange, json_t *json) {
-    Text event = {0};
+    SCOPED_TEXT(event);
     text_append_string(&event, "data: ");
     append_json(&event, json);
     text_append_string(&event, "\n\n");
     http_send(exchange, &event);
-    text_free(&event);
 }
 
 void answer_done(HttpExchange *exchange) {
-    Text event = {0};
+    SCOPED_TEXT(event);
     text_append_string(&event, "data: [DONE]\n\n");
     http_send(exchange, &event);
-    text_free(&event);
     http_end(exchange);
 }
 
@@ -86,7 +83,7 @@ static json_t *chat_logprobs(const Generation *generation, size_t each, size_t f
 
 static json_t *completion_logprobs(const Generation *generation, size_t each, size_t from) {
     json_t *tokens = json_array(), *logprobs = json_array(), *tops = json_array();
-    Text bytes = {0};
+    SCOPED_TEXT(bytes);
     for (size_t i = from; i < generation->count; i++) {
         const Scored *scored = generation->scored + i * each;
         json_array_append_new(tokens, token_text(generation, scored->id, &bytes));
@@ -99,7 +96,6 @@ static json_t *completion_logprobs(const Generation *generation, size_t each, si
         }
         json_array_append_new(tops, top);
     }
-    text_free(&bytes);
     return json_pack("{s:o, s:o, s:o}", "tokens", tokens, "token_logprobs", logprobs,
                      "top_logprobs", tops);
 }

@@ -124,7 +124,7 @@ Status calls_constraint(const CallForm *form, const ToolUse *use, Constraint **o
     *out = NULL;
     *trigger = use->choice == TOOLS_REQUIRED ? NULL : form->trigger;
     if (use->choice != TOOLS_REQUIRED && !form->trigger) return STATUS_OK;
-    Text open = {0};
+    SCOPED_TEXT(open);
     if (!*trigger && form->trigger) text_append_string(&open, form->begin);
     text_append_string(&open, form->frame.open);
     const SchemaFrame frame = {text_get(&open), use->one ? NULL : form->frame.again,
@@ -134,7 +134,6 @@ Status calls_constraint(const CallForm *form, const ToolUse *use, Constraint **o
     Status status = constraint_from_framed_schema(text, strlen(text), &frame, out);
     free(text);
     json_decref(schema);
-    text_free(&open);
     return status;
 }
 

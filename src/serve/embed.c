@@ -11,7 +11,7 @@
 static json_t *base64_of(const void *bytes, size_t length) {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const uint8_t *from = bytes;
-    Text text = {0};
+    SCOPED_TEXT(text);
     for (size_t i = 0; i < length; i += 3) {
         size_t left = length - i;
         uint32_t three = (uint32_t)from[i] << 16;
@@ -20,14 +20,12 @@ static json_t *base64_of(const void *bytes, size_t length) {
         for (size_t j = 0; j < 4; j++)
             text_append_char(&text, j <= left ? digits[three >> (18 - 6 * j) & 63] : '=');
     }
-    json_t *json = json_string(text_get(&text));
-    text_free(&text);
-    return json;
+    return json_string(text_get(&text));
 }
 
 static json_t *vector_json(const double *numbers, size_t width, bool base64) {
     json_t *list = json_array();
-    float *floats = memory_allocate((width + 1) * sizeof *floats);
+    SCOPED_MEMORY float *floats = memory_allocate((width + 1) * sizeof *floats);
     for (size_t i = 0; i < width; i++) {
         floats[i] = (float)numbers[i];
         if (!base64) json_array_append_new(list, json_real(numbers[i]));
@@ -36,7 +34,6 @@ static json_t *vector_json(const double *numbers, size_t width, bool base64) {
         json_decref(list);
         list = base64_of(floats, width * sizeof *floats);
     }
-    free(floats);
     return list;
 }
 

@@ -20,11 +20,10 @@ void answer_failure(HttpExchange *exchange, const char *field) {
     const ErrorRecord *error = error_current();
     bool theirs =
         error->code != STATUS_MEMORY && error->code != STATUS_IO && error->code != STATUS_DEVICE;
-    Text message = {0};
+    SCOPED_TEXT(message);
     text_append_string(&message, error->message);
     if (*error->help) text_format(&message, " (%s)", error->help);
     answer_error(exchange, theirs ? 400 : 500, text_get(&message), field, NULL);
-    text_free(&message);
 }
 
 static Status read_ids(const json_t *list, TokenIds *out) {
@@ -157,10 +156,8 @@ static Status compile_format(const Job *job, const ServeRequest *request, Genera
         return calls_constraint(job->form, &request->tools, &out->constraint, &out->trigger);
     if (request->json) return constraint_from_schema(object, sizeof object - 1, &out->constraint);
     if (!request->schema) return STATUS_OK;
-    char *text = json_dumps(request->schema, JSON_COMPACT);
-    Status status = constraint_from_schema(text, strlen(text), &out->constraint);
-    free(text);
-    return status;
+    SCOPED_MEMORY char *text = json_dumps(request->schema, JSON_COMPACT);
+    return constraint_from_schema(text, strlen(text), &out->constraint);
 }
 
 // A first choice of a prompt, which may go on where a text that was finished ended.
@@ -414,13 +411,11 @@ static void settle(Server *server) {
 
 // A token for those of the choices that this network makes.
 static Status step_network(const ServedNetwork *network, Choice *const *choices, size_t count) {
-    Generation **own = memory_allocate_zeroed(count + 1, sizeof(Generation *));
+    SCOPED_MEMORY Generation **own = memory_allocate_zeroed(count + 1, sizeof(Generation *));
     size_t own_count = 0;
     for (size_t i = 0; i < count; i++)
         if (choices[i]->job->network == network) own[own_count++] = choices[i]->generation;
-    Status status = own_count > 0 ? generations_step(own, own_count) : STATUS_OK;
-    free(own);
-    return status;
+    return own_count > 0 ? generations_step(own, own_count) : STATUS_OK;
 }
 
 void jobs_step(Server *server) {

@@ -25,10 +25,9 @@ typedef struct Route {
 
 static void show_page(Server *server, HttpExchange *exchange) {
     (void)server;
-    Text page = {0};
+    SCOPED_TEXT(page);
     text_append(&page, (const char *)serve_page, serve_page_length);
     http_answer(exchange, 200, "text/html; charset=utf-8", &page);
-    text_free(&page);
 }
 
 static void show_health(Server *server, HttpExchange *exchange) {
@@ -66,12 +65,11 @@ static ServedNetwork *find_network(const Server *server, const char *name) {
 }
 
 static void answer_no_model(const Server *server, HttpExchange *exchange, const char *name) {
-    Text message = {0};
+    SCOPED_TEXT(message);
     text_format(&message, "there is no model \"%.80s\" here, only", name);
     for (size_t i = 0; i < server->network_count; i++)
         text_format(&message, "%s \"%s\"", i > 0 ? "," : "", server->networks[i].name);
     answer_error(exchange, 404, text_get(&message), "model", "model_not_found");
-    text_free(&message);
 }
 
 static void take_request(Server *server, HttpExchange *exchange, const json_t *json,
@@ -146,11 +144,10 @@ static bool has_key(const Server *server, const HttpExchange *exchange) {
 }
 
 static void answer_no_route(HttpExchange *exchange, bool path_is_known) {
-    Text message = {0};
+    SCOPED_TEXT(message);
     text_format(&message, path_is_known ? "%s is not a method of %.200s" : "there is no %s %.200s",
                 http_method(exchange), http_path(exchange));
     answer_error(exchange, path_is_known ? 405 : 404, text_get(&message), NULL, NULL);
-    text_free(&message);
 }
 
 static void arrived(void *context, HttpExchange *exchange) {
@@ -209,14 +206,13 @@ static Status serve_networks(Server *server) {
 // The first rank talks; the others make its steps.
 static Status serve_on_ranks(Server *server) {
     size_t count = server->network_count;
-    Network **networks = memory_allocate(count * sizeof *networks);
+    SCOPED_MEMORY Network **networks = memory_allocate(count * sizeof *networks);
     for (size_t i = 0; i < count; i++) {
         networks[i] = server->networks[i].network;
         networks[i]->led = ranks_own() == 0 ? (int64_t)i + 1 : 0;
     }
     Status status = ranks_own() == 0 ? serve_networks(server) : networks_follow(networks);
     for (size_t i = 0; i < count; i++) networks[i]->led = 0;
-    free(networks);
     return status;
 }
 

@@ -18,12 +18,10 @@ static Status check_mask(const TensorType *mask, const Shape *leading, const int
         fits =
             mask->shape.dims[i] == 1 || !sizes_differ(mask->shape.dims[i], shape.dims[missing + i]);
     if (fits) return STATUS_OK;
-    Text text = {0};
+    SCOPED_TEXT(text);
     shape_describe(&shape, &text);
-    Status status = fail(STATUS_SHAPE, "attention: the mask is %s, but the scores are %s",
-                         tensor_type_text(mask).text, text_get(&text));
-    text_free(&text);
-    return status;
+    return fail(STATUS_SHAPE, "attention: the mask is %s, but the scores are %s",
+                tensor_type_text(mask).text, text_get(&text));
 }
 
 Status shape_attention(const TensorType *q, const TensorType *k, const TensorType *v,

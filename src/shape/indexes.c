@@ -74,12 +74,11 @@ Status shape_assign(const TensorType *target, const Shape *part, const TensorTyp
         fits = value->shape.dims[i] == 1 ||
                !sizes_differ(value->shape.dims[i], missing + i < 0 ? 1 : part->dims[missing + i]);
     if (fits) return STATUS_OK;
-    Text words = {0};
+    SCOPED_TEXT(words);
     shape_describe(part, &words);
     Status status =
         fail(STATUS_SHAPE, "cannot assign %s to a part of %s that has shape %s",
              tensor_type_text(value).text, tensor_type_text(target).text, text_get(&words));
-    text_free(&words);
     return status;
 }
 

@@ -63,19 +63,17 @@ Status shape_permute(const TensorType *x, const Shape *dims, Shape *order) {
         order->dims[i] = dim;
     }
     if (valid) return STATUS_OK;
-    Text words = {0};
+    SCOPED_TEXT(words);
     shape_describe(dims, &words);
     fail(STATUS_SHAPE, "permute needs each of the %d dimensions of %s once, but got %s",
          x->shape.rank, tensor_type_text(x).text, text_get(&words));
-    text_free(&words);
     return STATUS_SHAPE;
 }
 
 static Status fail_broadcast_to(const TensorType *x, const Shape *shape) {
-    Text words = {0};
+    SCOPED_TEXT(words);
     shape_describe(shape, &words);
     fail(STATUS_SHAPE, "cannot broadcast %s to %s", tensor_type_text(x).text, text_get(&words));
-    text_free(&words);
     return fail_help("from the last dimension on, sizes must be equal or 1 in the tensor");
 }
 

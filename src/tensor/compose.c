@@ -23,7 +23,7 @@ Status compose_wide(Tensor *x, Tensor **out) {
 
 static Status check_whole(const OpCall *call, Tensor *x, const char *what) {
     int64_t count = tensor_count(x);
-    double *values = memory_allocate_zeroed((size_t)count + 1, sizeof *values);
+    SCOPED_MEMORY double *values = memory_allocate_zeroed((size_t)count + 1, sizeof *values);
     bool before = foretell_ignore_checks();
     Status status = tensor_read_floats(x, values);
     foretell_ignore_reads(before);
@@ -31,7 +31,6 @@ static Status check_whole(const OpCall *call, Tensor *x, const char *what) {
         if (!(values[i] == floor(values[i])) || fabs(values[i]) > 9.0e18)
             status = fail(STATUS_VALUE, "%s: %s must hold integers, but number %lld is %g",
                           call->op->name, what, (long long)i, number_shown(values[i]));
-    free(values);
     return status;
 }
 

@@ -7,12 +7,6 @@
 #include "tensor/scalar.h"
 #include "tensor/view.h"
 
-static inline void compose_release(Tensor **tensor) {
-    tensor_release(*tensor);
-}
-// A temporary of this scope: released when the scope is left, by TRY as well as by its end.
-#define SCOPED_TENSOR(name) Tensor *name __attribute__((cleanup(compose_release))) = NULL
-
 // The attribute of that name, or the fallback where neither caller nor signature gave one.
 #define ATTRIBUTE_OR(call, name, fallback)                                                         \
     (op_has((call), ATTRIBUTE_##name) ? (call)->attributes->name : (fallback))

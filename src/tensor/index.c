@@ -105,10 +105,8 @@ static Status gather(Tensor *x, int dim, Tensor *positions, Tensor **out) {
 
 static Status combined_tensor(Device *device, const IndexPlan *plan, const int64_t *strides,
                               Tensor **out) {
-    int64_t *numbers = index_plan_combine(plan, strides);
-    Status status = index_tensor(device, numbers, shape_count(&plan->picked_shape), out);
-    free(numbers);
-    return status;
+    SCOPED_MEMORY int64_t *numbers = index_plan_combine(plan, strides);
+    return index_tensor(device, numbers, shape_count(&plan->picked_shape), out);
 }
 
 // What the caller wrote.
@@ -370,7 +368,7 @@ static Status set_planned(Tensor *target, const IndexPlan *plan, const OpInput *
         return op_fill_view(&plan->view, value->scalar, "assignment");
     Shape shape;
     TRY(index_plan_shape(plan, &shape));
-    Tensor *prepared;
+    SCOPED_TENSOR(prepared);
     TRY(prepare_value(value, target, &shape, &prepared));
     Status status;
     if (plan->picked_count == 0)
@@ -379,7 +377,6 @@ static Status set_planned(Tensor *target, const IndexPlan *plan, const OpInput *
         status = scatter_one(target, plan, &prepared);
     else
         status = scatter_many(target, plan, &prepared);
-    tensor_release(prepared);
     return status;
 }
 

@@ -100,12 +100,9 @@ static Status pick_mask(Walk *walk, Tensor *mask) {
     int rank = mask->view.rank;
     TRY(index_check_mask(walk->x, walk->source, mask));
     int64_t elements = tensor_count(mask), count = 0;
-    uint8_t *boolean = memory_allocate((size_t)elements);
+    SCOPED_MEMORY uint8_t *boolean = memory_allocate((size_t)elements);
     Status status = read_mask(walk->plan, mask, boolean);
-    if (status != STATUS_OK) {
-        free(boolean);
-        return status;
-    }
+    if (status != STATUS_OK) return status;
     for (int64_t i = 0; i < elements; i++) count += boolean[i] != 0;
     Picked *picked[RANK_MAX];
     for (int d = 0; d < rank; d++) {
@@ -122,14 +119,13 @@ static Status pick_mask(Walk *walk, Tensor *mask) {
         }
         next++;
     }
-    free(boolean);
     return STATUS_OK;
 }
 
 // Floats serve as indexes where they are integers.
 static Status read_whole(Tensor *index, int64_t *out, int64_t count) {
     if (!dtype_is_float(index->view.dtype)) return tensor_read_integers(index, out);
-    double *numbers = memory_allocate((size_t)count * sizeof *numbers);
+    SCOPED_MEMORY double *numbers = memory_allocate((size_t)count * sizeof *numbers);
     Status status = tensor_read_floats(index, numbers);
     for (int64_t i = 0; i < count && status == STATUS_OK; i++) {
         if (!(fabs(numbers[i]) <= 0x1p62) || numbers[i] != (double)(int64_t)numbers[i])
@@ -138,7 +134,6 @@ static Status read_whole(Tensor *index, int64_t *out, int64_t count) {
         else
             out[i] = (int64_t)numbers[i];
     }
-    free(numbers);
     return status;
 }
 

@@ -17,11 +17,9 @@ enum { PIECES_MAX = 1 << 28 };
 // Copies x into the part of `out` that starts at `start` along dim and is as long as x.
 static Status copy_into(Tensor *x, Tensor *out, int dim, int64_t start) {
     ASSERT(start >= 0 && x->view.dims[dim] <= out->view.dims[dim] - start); // a slice is clamped
-    Tensor *part;
+    SCOPED_TENSOR(part);
     TRY(tensor_slice(out, dim, start, start + x->view.dims[dim], &part));
-    Status status = op_copy(x, part);
-    tensor_release(part);
-    return status;
+    return op_copy(x, part);
 }
 
 // The type of the result: shapes equal but for dim, dtypes promoted.
@@ -80,7 +78,7 @@ Status tensor_concat(Tensor *const *tensors, size_t count, int64_t dim, Tensor *
 Status tensor_stack(Tensor *const *tensors, size_t count, int64_t dim, Tensor **out) {
     if (count == 0) return fail(STATUS_VALUE, "stack needs at least one tensor");
     Status status = STATUS_OK;
-    Tensor **raised = memory_allocate(count * sizeof *raised);
+    SCOPED_MEMORY Tensor **raised = memory_allocate(count * sizeof *raised);
     size_t made = 0;
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         TensorType first = tensor_type(tensors[0]), type = tensor_type(tensors[i]);
@@ -91,7 +89,6 @@ Status tensor_stack(Tensor *const *tensors, size_t count, int64_t dim, Tensor **
     int64_t along = dim < 0 ? dim + tensors[0]->view.rank + 1 : dim;
     if (status == STATUS_OK) status = tensor_concat(raised, made, along, out);
     while (made > 0) tensor_release(raised[--made]);
-    free(raised);
     return status;
 }
 
@@ -126,12 +123,10 @@ static Status split_evenly(Tensor *x, int dim, int64_t size, TensorArray *out) {
     size_t count = total == 0 ? 1 : (size_t)((total - 1) / size + 1);
     if (count > PIECES_MAX)
         return fail(STATUS_VALUE, "split: %zu pieces are more than %d", count, PIECES_MAX);
-    int64_t *starts = memory_allocate((count + 1) * sizeof *starts);
+    SCOPED_MEMORY int64_t *starts = memory_allocate((count + 1) * sizeof *starts);
     for (size_t i = 0; i < count; i++) starts[i] = (int64_t)i * size;
     starts[count] = total;
-    Status status = cut_pieces(x, dim, starts, count, out);
-    free(starts);
-    return status;
+    return cut_pieces(x, dim, starts, count, out);
 }
 
 Status tensor_split(Tensor *x, const int64_t *sizes, size_t count, int64_t dim, TensorArray *out) {
@@ -140,12 +135,10 @@ Status tensor_split(Tensor *x, const int64_t *sizes, size_t count, int64_t dim, 
     if (count == 1) return split_evenly(x, at, sizes[0], out);
     TensorType type = tensor_type(x);
     TRY(shape_split(&type, at, sizes, count));
-    int64_t *starts = memory_allocate((count + 1) * sizeof *starts);
+    SCOPED_MEMORY int64_t *starts = memory_allocate((count + 1) * sizeof *starts);
     starts[0] = 0;
     for (size_t i = 0; i < count; i++) starts[i + 1] = starts[i] + sizes[i];
-    Status status = cut_pieces(x, at, starts, count, out);
-    free(starts);
-    return status;
+    return cut_pieces(x, at, starts, count, out);
 }
 
 Status tensor_chunk(Tensor *x, int64_t n, int64_t dim, TensorArray *out) {
@@ -248,10 +241,9 @@ static Status copy_across(const Tensor *source, const Tensor *copy) {
         foretell_forget(into);
         return STATUS_OK;
     }
-    void *host = memory_allocate(into->bytes);
+    SCOPED_MEMORY void *host = memory_allocate(into->bytes);
     Status status = buffer_download(from, source->view.offset, host, into->bytes);
     if (status == STATUS_OK) status = buffer_upload(into, 0, host, into->bytes);
-    free(host);
     return status;
 }
 

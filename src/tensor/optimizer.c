@@ -393,7 +393,7 @@ static Status step_slot(const Optimizer *optimizer, Slot *slot, Tensor *gradient
 
 Status optimizer_step(Optimizer *optimizer, Tensor *const *parameters, Tensor *const *gradients,
                       size_t count) {
-    Tensor **ready = memory_allocate_zeroed(count + 1, sizeof *ready);
+    SCOPED_MEMORY Tensor **ready = memory_allocate_zeroed(count + 1, sizeof *ready);
     bool enabled = tape_set_enabled(false);
     Status status = STATUS_OK;
     for (size_t i = 0; i < count && status == STATUS_OK; i++)
@@ -405,7 +405,6 @@ Status optimizer_step(Optimizer *optimizer, Tensor *const *parameters, Tensor *c
     device_hold_interrupts(held);
     tape_set_enabled(enabled);
     for (size_t i = 0; i < count; i++) tensor_release(ready[i]);
-    free(ready);
     return status;
 }
 

@@ -42,8 +42,8 @@ Status precision_apply(const OpCall *call, Tensor **outputs,
     if (want == PRECISION_OWN) return apply(call, outputs);
     OpCall cast = *call;
     size_t count = (size_t)call->n_inputs + (size_t)call->n_many, done = 0;
-    Tensor **made = memory_allocate((count + 1) * sizeof *made);
-    OpInput *many = memory_allocate(((size_t)call->n_many + 1) * sizeof *many);
+    SCOPED_MEMORY Tensor **made = memory_allocate((count + 1) * sizeof *made);
+    SCOPED_MEMORY OpInput *many = memory_allocate(((size_t)call->n_many + 1) * sizeof *many);
     Status status = STATUS_OK;
     for (int i = 0; i < call->n_many; i++) many[i] = call->many[i];
     cast.many = many;
@@ -54,7 +54,5 @@ Status precision_apply(const OpCall *call, Tensor **outputs,
     }
     if (status == STATUS_OK) status = apply(&cast, outputs);
     while (done > 0) tensor_release(made[--done]);
-    free(many);
-    free(made);
     return status;
 }

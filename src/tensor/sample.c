@@ -445,8 +445,8 @@ static Status draw_rows(const OpCall *call, const Draws *draws, Tensor *probabil
     size_t count = (size_t)tensor_count(uniform);
     double *weights =
         memory_allocate_zeroed((size_t)tensor_count(probabilities) + 1, sizeof(double));
-    double *draw = memory_allocate_zeroed(count + 1, sizeof(double));
-    int64_t *choices = memory_allocate_zeroed(count + 1, sizeof(int64_t));
+    SCOPED_MEMORY double *draw = memory_allocate_zeroed(count + 1, sizeof(double));
+    SCOPED_MEMORY int64_t *choices = memory_allocate_zeroed(count + 1, sizeof(int64_t));
     Status status = tensor_read_floats(probabilities, weights);
     if (status == STATUS_OK) status = tensor_read_floats(uniform, draw);
     for (int64_t r = 0; status == STATUS_OK && r < rows; r++)
@@ -454,8 +454,6 @@ static Status draw_rows(const OpCall *call, const Draws *draws, Tensor *probabil
                           &choices[r * draws->n]);
     if (status == STATUS_OK) status = tensor_from_integers(choices, shape, DTYPE_INT64, out);
     free(weights);
-    free(draw);
-    free(choices);
     return status;
 }
 

@@ -102,7 +102,7 @@ static Status join_many(const OpCall *call, Join join, bool one_by_one, Tensor *
             return fail(STATUS_VALUE, "%s: dim must be an integer, not %g", call->op->name,
                         last.as.f);
     }
-    Tensor **tensors = memory_allocate((size_t)count * sizeof *tensors);
+    SCOPED_MEMORY Tensor **tensors = memory_allocate((size_t)count * sizeof *tensors);
     Status status = STATUS_OK;
     int made = 0;
     for (; made < count && status == STATUS_OK; made++)
@@ -110,7 +110,6 @@ static Status join_many(const OpCall *call, Join join, bool one_by_one, Tensor *
     if (status != STATUS_OK) made--;
     if (status == STATUS_OK) status = join(tensors, (size_t)count, dim, results);
     while (made > 0) tensor_release(tensors[--made]);
-    free(tensors);
     return status;
 }
 

@@ -45,6 +45,11 @@ Tensor *tensor_view_of(Tensor *source, const TensorView *view);
 Tensor *tensor_from_buffer(Buffer *buffer, size_t offset, DType dtype, const Shape *shape);
 Tensor *tensor_retain(Tensor *tensor);
 void tensor_release(Tensor *tensor); // NULL is allowed
+static inline void tensor_release_of(Tensor **tensor) {
+    tensor_release(*tensor);
+}
+// A temporary of this scope: released when the scope is left, by TRY as well as by its end.
+#define SCOPED_TENSOR(name) Tensor *name __attribute__((cleanup(tensor_release_of))) = NULL
 void tensor_destroy(
     Tensor *tensor); // the count has just become 0; only release functions call this
 // Uploads a literal's numbers; nothing to do for others.

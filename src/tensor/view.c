@@ -39,12 +39,11 @@ Status view_refuse_blocks(const Tensor *x, int dim) {
 }
 
 static Status fail_blocks(const Tensor *x, const Shape *shape) {
-    Text words = {0};
+    SCOPED_TEXT(words);
     shape_describe(shape, &words);
     fail(STATUS_SHAPE,
          "cannot reshape %s (%" PRId64 " elements) to %s: rows of blocks must stay whole",
          tensor_type_name(x).text, tensor_count(x), text_get(&words));
-    text_free(&words);
     return fail_help("convert it first: `x as float32`");
 }
 

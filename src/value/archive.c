@@ -67,7 +67,7 @@ static Status add_state(Archive *archive, const char *name, const OptimizerState
     const char *parameter = parameters_name(&archive->parameters, state->parameter);
     if (!parameter) return fail_unnamed(name, state->parameter);
     if (state->is_part && !archive->in_parts) return fail_in_parts(name, state);
-    Text text = {0};
+    SCOPED_TEXT(text);
     Shape none = {0};
     Tensor *steps;
     Status status = tensor_from_integers(&state->steps, &none, DTYPE_INT64, &steps);
@@ -77,12 +77,11 @@ static Status add_state(Archive *archive, const char *name, const OptimizerState
     text_format(&text, "%s.state.%s", name, parameter);
     if (status == STATUS_OK && state->state && !state->is_part)
         named_tensors_add(&archive->tensors, text_get(&text), tensor_retain(state->state));
-    text_free(&text);
     return status;
 }
 
 void archive_add_parts(Archive *archive, const char *name, const Optimizer *optimizer) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     for (size_t i = 0; i < optimizer_count(optimizer); i++) {
         OptimizerState state = optimizer_state(optimizer, i);
         const char *parameter = parameters_name(&archive->parameters, state.parameter);
@@ -91,7 +90,6 @@ void archive_add_parts(Archive *archive, const char *name, const Optimizer *opti
         text_format(&text, "%s.part.%s.%lld", name, parameter, (long long)state.first);
         named_tensors_add(&archive->tensors, text_get(&text), tensor_retain(state.state));
     }
-    text_free(&text);
 }
 
 static Status add_optimizer(Archive *archive, const char *name, const Optimizer *optimizer) {
@@ -201,7 +199,7 @@ static Status check_kind(const Archive *archive, const char *name, const char *i
 
 static Status read_steps(const Archive *archive, const char *name, const char *parameter,
                          int64_t *out) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     text_format(&text, "%s.steps.%s", name, parameter);
     Tensor *steps = named_tensors_find(&archive->tensors, text_get(&text));
     Status status = STATUS_OK;
@@ -211,7 +209,6 @@ static Status read_steps(const Archive *archive, const char *name, const char *p
             fail(STATUS_FORMAT, "%s: `%s` is not a count of steps", archive->path, text_get(&text));
     else if (steps)
         status = tensor_read_integers(steps, out);
-    text_free(&text);
     return status;
 }
 
@@ -263,7 +260,7 @@ static Status restore_one(const Archive *archive, const char *name, const NamedP
 
 // Moments of a parameter that nothing takes would be lost.
 static Status check_all_taken(const Archive *archive, const char *name) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     text_format(&text, "%s.steps.", name);
     Status status = STATUS_OK;
     for (size_t i = 0; i < archive->tensors.count && status == STATUS_OK; i++) {
@@ -273,20 +270,18 @@ static Status check_all_taken(const Archive *archive, const char *name) {
         status = fail(STATUS_NAME, "%s has moments of `%s`, which is not among what is loaded",
                       archive->path, full + text.length);
     }
-    text_free(&text);
     return status;
 }
 
 // As the file has them: a number that is not there is 0.
 static void read_settings(const Archive *archive, const char *name, OptimizerSettings *out) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     const char *setting;
     double value;
     for (size_t i = 0; optimizer_setting_get(out, i, &setting, &value); i++) {
         const char *number = named_tensors_text(&archive->tensors, part_name(&text, name, setting));
         (void)optimizer_setting_set(out, setting, number ? strtod(number, NULL) : 0);
     }
-    text_free(&text);
 }
 
 static Status ready_optimizer(const Archive *archive, const char *name, Value given, Value *out) {

@@ -254,7 +254,7 @@ static Status collect_tensor(Numbers *numbers, Tensor *tensor, int depth, const 
     TRY(note_number(numbers, depth + shape.rank, what));
     DTypeKind kind = dtype_kind(tensor_dtype(tensor));
     bool is_float = kind != DTYPE_KIND_INT && kind != DTYPE_KIND_BOOL;
-    void *items = memory_allocate_zeroed((size_t)count, sizeof(double));
+    SCOPED_MEMORY void *items = memory_allocate_zeroed((size_t)count, sizeof(double));
     uint64_t reads = foretelling() ? foretell_reads() : 0;
     bool before = foretell_ignore_reads(true);
     Status status =
@@ -269,7 +269,6 @@ static Status collect_tensor(Numbers *numbers, Tensor *tensor, int depth, const 
             scalar.as.i = ((int64_t *)items)[i];
         push_number(numbers, scalar);
     }
-    free(items);
     return status;
 }
 
@@ -345,7 +344,7 @@ bool value_needs_gradient(Value value) {
 }
 
 static Status stack_list(const List *list, const char *what, Tensor **out) {
-    Tensor **parts = memory_allocate(list->count * sizeof *parts);
+    SCOPED_MEMORY Tensor **parts = memory_allocate(list->count * sizeof *parts);
     size_t made = 0;
     Status status = STATUS_OK;
     for (size_t i = 0; i < list->count && status == STATUS_OK; i++) {
@@ -354,7 +353,6 @@ static Status stack_list(const List *list, const char *what, Tensor **out) {
     }
     if (status == STATUS_OK) status = tensor_stack(parts, made, 0, out);
     while (made > 0) tensor_release(parts[--made]);
-    free(parts);
     return status;
 }
 
@@ -362,11 +360,9 @@ Status value_stack(Value value, const char *what, Tensor **out) {
     if (value.kind == VALUE_CELL) return value_stack(value.as.cell->value, what, out);
     if (value.kind == VALUE_LIST || value.kind == VALUE_TUPLE)
         return stack_list(value.as.list, what, out);
-    Tensor *given;
+    SCOPED_TENSOR(given);
     TRY(value_to_tensor(value, what, &given));
-    Status status = tensor_cast(given, DTYPE_FLOAT32, out);
-    tensor_release(given);
-    return status;
+    return tensor_cast(given, DTYPE_FLOAT32, out);
 }
 
 bool value_is_handle_tensor(Value value) {

@@ -222,11 +222,10 @@ Status format_value(Value value, const char *spec_text, Text *out) {
     bool numeric = value.kind == VALUE_INT || value.kind == VALUE_FLOAT;
     if (spec.type == 's' && numeric) return wrong_value(&spec, "a string", value);
     if (numeric && spec.width == 0) return format_number(&spec, value, out);
-    Text body = {0};
+    SCOPED_TEXT(body);
     Status status =
         numeric ? format_number(&spec, value, &body) : format_other(&spec, value, &body);
     if (status == STATUS_OK) pad(&spec, number, &body, out);
-    text_free(&body);
     return status;
 }
 

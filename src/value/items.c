@@ -57,7 +57,8 @@ static Value nest(NumberStream *stream, const Shape *shape, int dim) {
 static Value read_nested(Tensor *tensor) {
     NumberStream stream = {.kind = dtype_kind(tensor_dtype(tensor))};
     bool integers = stream.kind == DTYPE_KIND_INT || stream.kind == DTYPE_KIND_BOOL;
-    void *items = memory_allocate_zeroed((size_t)tensor_count(tensor), sizeof(double));
+    SCOPED_MEMORY void *items =
+        memory_allocate_zeroed((size_t)tensor_count(tensor), sizeof(double));
     uint64_t reads = foretelling() ? foretell_reads() : 0;
     bool before = foretell_ignore_reads(true);
     Status status =
@@ -66,9 +67,7 @@ static Value read_nested(Tensor *tensor) {
     Shape shape = tensor_shape(tensor);
     stream.items = items;
     stream.unknown = foretelling() && foretell_reads() != reads;
-    Value result = status == STATUS_OK ? nest(&stream, &shape, 0) : value_fail();
-    free(items);
-    return result;
+    return status == STATUS_OK ? nest(&stream, &shape, 0) : value_fail();
 }
 
 Value tensor_to_list(Tensor *tensor) {

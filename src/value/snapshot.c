@@ -110,9 +110,8 @@ void snapshot_take(Snapshot *snapshot) {
 }
 
 static void restore_place(Value *place, Value value) {
-    Value old = *place;
+    SCOPED_VALUE(old) = *place;
     *place = value_retain(value);
-    value_release(old);
 }
 
 static void restore_list(List *list, const Value *items, size_t count) {

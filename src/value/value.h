@@ -249,6 +249,11 @@ static inline Value value_retain(Value value) {
 static inline void value_release(Value value) {
     if (value_is_counted(value) && --value.as.counted->refs <= 0) value_release_counted(value);
 }
+static inline void value_release_of(Value *value) {
+    value_release(*value);
+}
+// A value of this scope, which must be given one: released when the scope is left.
+#define SCOPED_VALUE(name) Value name __attribute__((cleanup(value_release_of)))
 
 // "int", "string", "tensor", "list", "Point"...: what type(x) returns and errors say.
 const char *value_kind_name(Value value);

@@ -140,13 +140,12 @@ static void fail_misfit(const Builtin *row, const InferArguments *a, const Opera
                         int param) {
     ASSERT(param >= 0 && param < row->signature.count);
     const Signature *signature = &row->signature;
-    Text text = {0};
+    SCOPED_TEXT(text);
     fact_describe(misfit->fact, &text);
     fail(STATUS_TYPE, "%s: %s must be %s, but it is %s", signature->name,
          signature->params[param].name, acceptance[signature->params[param].kind].wanted,
          text_get(&text));
     if (!suggest_list(signature, a, param)) fail_help("%s", row->signature_text);
-    text_free(&text);
 }
 
 // The form that is certainly taken; NULL where that cannot be told or none fits.

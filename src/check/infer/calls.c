@@ -26,21 +26,17 @@ static void arguments_add(Inference *in, InferArguments *out, const Argument *it
 
 static const char *function_title(Inference *in, const FunctionNode *function) {
     if (!function->name.text) return "a function without a name";
-    Text text = {0};
+    SCOPED_TEXT(text);
     text_format(&text, "fn %s", function->name.text);
-    const char *title = arena_copy_string(&in->arena, text_get(&text), text.length);
-    text_free(&text);
-    return title;
+    return arena_copy_string(&in->arena, text_get(&text), text.length);
 }
 
 // --- the program's functions
 
 static const char *what_of(Inference *in, const char *format, const char *a, const char *b) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     text_format(&text, format, a, b);
-    const char *copy = arena_copy_string(&in->arena, text_get(&text), text.length);
-    text_free(&text);
-    return copy;
+    return arena_copy_string(&in->arena, text_get(&text), text.length);
 }
 
 // The facts of the parameters in order; NULL where the arguments do not fit (the check of arity

@@ -192,7 +192,7 @@ static const Fact *infer_comprehension(Inference *in, Node *node) {
 // Chains lean to the left, as deep as the text is long: walked down in a loop.
 static const Fact *infer_binary(Inference *in, Node *node) {
     ASSERT(node->kind == NODE_BINARY);
-    VECTOR(Node *) chain = {0};
+    SCOPED_MEMORY VECTOR(Node *) chain = {0};
     Node *first = node;
     for (; first->kind == NODE_BINARY; first = first->as.binary.left) VECTOR_PUSH(&chain, first);
     const Fact *fact = infer_expression(in, first);
@@ -204,13 +204,12 @@ static const Fact *infer_binary(Inference *in, Node *node) {
         fact = infer_operator(in, link, link->op, &left, &right);
         if (fact->kind == FACT_TENSOR) fact = fact_made(&in->arena, fact, link->span);
     }
-    VECTOR_FREE(&chain);
     return fact;
 }
 
 static const Fact *infer_logical(Inference *in, Node *node) {
     ASSERT(node->kind == NODE_LOGICAL);
-    VECTOR(Node *) rights = {0};
+    SCOPED_MEMORY VECTOR(Node *) rights = {0};
     for (; node->kind == NODE_LOGICAL; node = node->as.binary.left)
         VECTOR_PUSH(&rights, node->as.binary.right);
     infer_condition(in, node, infer_expression(in, node));
@@ -219,7 +218,6 @@ static const Fact *infer_logical(Inference *in, Node *node) {
     while (rights.count > 0) infer_expression(in, rights.items[--rights.count]);
     way_end(in, &ways, &fact_any);
     ways_end(in, &ways);
-    VECTOR_FREE(&rights);
     return fact_kind(&in->arena, FACT_BOOL);
 }
 

@@ -50,7 +50,7 @@ static bool note_origin(Inference *in, const Operand *operand, Span span, Diagno
     Span made = operand->fact->made;
     SourcePlace there = source_find(made.begin), here = source_find(span.begin);
     if (!there.file || (there.file == here.file && there.line == here.line)) return false;
-    Text text = {0};
+    SCOPED_TEXT(text);
     size_t length = 0;
     const char *name = operand_source(operand, &length);
     if (name) {
@@ -60,7 +60,6 @@ static bool note_origin(Inference *in, const Operand *operand, Span span, Diagno
     fact_describe(operand->fact, &text);
     text_append_string(&text, name ? ", made here" : " is made here");
     *note = (DiagnosticNote){arena_copy_string(&in->arena, text_get(&text), text.length), made};
-    text_free(&text);
     return true;
 }
 

@@ -363,7 +363,7 @@ Status cpu_kernel_CONV2D(const KernelCall *call) {
     convolution_prepare(call, image, weight, out, conv);
     DType dtype = compute_dtype(conv->compute);
     forward.direct = out->dtype == dtype && view_is_contiguous(out);
-    char *packed = NULL;
+    SCOPED_MEMORY char *packed = NULL;
     if (weight->dtype == dtype && view_is_contiguous(weight)) {
         forward.packed = cpu_pointer(weight);
     } else {
@@ -374,7 +374,6 @@ Status cpu_kernel_CONV2D(const KernelCall *call) {
     double work = (double)conv->tile * (double)conv->depth * (double)(conv->outs + 1);
     cpu_parallel(out->dims[0] * conv->groups * conv->tiles,
                  (int64_t)(PARALLEL_WORK / (work + 1)) + 1, run_tiles, &forward);
-    free(packed);
     convolution_free(conv);
     return STATUS_OK;
 }

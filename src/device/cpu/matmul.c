@@ -85,11 +85,10 @@ static void product_tiny(const MatrixProduct *product) {
 static void product_of_copy(const MatrixProduct *given) {
     MatrixProduct product = *given;
     size_t numbers = (size_t)(given->b.rows * given->b.columns);
-    void *scratch = memory_allocate((numbers + 1) * compute_bytes(given->compute));
+    SCOPED_MEMORY void *scratch = memory_allocate((numbers + 1) * compute_bytes(given->compute));
     product.b = matrix_prepare(&given->b, given->compute, scratch);
     ASSERT(matrix_suits_thin(&product));
     matrix_product_thin(&product);
-    free(scratch);
 }
 
 static ProductPath choose_path(const MatrixProduct *product) {

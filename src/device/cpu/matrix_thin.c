@@ -185,7 +185,7 @@ static void run_rows(const MatrixProduct *product) {
     const DTypeInfo *info = &dtype_info[b->dtype];
     int64_t step = dot ? b->column_stride : b->row_stride;
     thin.whole.b_stride_bytes = step / info->block_elements * info->block_bytes;
-    void *rows = NULL;
+    SCOPED_MEMORY void *rows = NULL;
     if (a->dtype != compute_dtype(product->compute) || (a->column_stride != 1 && a->columns > 1)) {
         rows = memory_allocate((size_t)(a->rows * a->columns) * thin.real_bytes);
         matrix_load(a, product->compute, 0, a->rows, rows);
@@ -193,7 +193,6 @@ static void run_rows(const MatrixProduct *product) {
         thin.whole.a_stride = a->columns;
     }
     run_thin(&thin, product, dot);
-    free(rows);
 }
 
 void matrix_product_thin(const MatrixProduct *given) {

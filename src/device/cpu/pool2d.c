@@ -129,7 +129,7 @@ static void pool_planes(void *context, int64_t begin, int64_t end) {
     const TensorView *image = p->image, *out = p->out;
     size_t real = compute_bytes(p->compute);
     ConvertStore store = cpu_convert()->store[p->compute][out->dtype];
-    char *plane = memory_allocate((size_t)(image->dims[2] * image->dims[3]) * real);
+    SCOPED_MEMORY char *plane = memory_allocate((size_t)(image->dims[2] * image->dims[3]) * real);
     Visit visit = {.pooling = p,
                    .row = memory_allocate((size_t)out->dims[3] * real),
                    .counts = memory_allocate((size_t)out->dims[3] * sizeof(int64_t))};
@@ -142,7 +142,6 @@ static void pool_planes(void *context, int64_t begin, int64_t end) {
             store(cpu_at(out, to + y * out->strides[2]), out->strides[3], visit.row, out->dims[3]);
         }
     }
-    free(plane);
     free(visit.row);
     free(visit.counts);
 }
@@ -213,7 +212,7 @@ static void share_planes(void *context, int64_t begin, int64_t end) {
     const TensorView *up = p->out;
     size_t real = compute_bytes(p->compute);
     int64_t plane = p->image->dims[2] * p->image->dims[3], width = up->dims[3];
-    char *best = memory_allocate((size_t)width * real);
+    SCOPED_MEMORY char *best = memory_allocate((size_t)width * real);
     Visit visit = {.pooling = p,
                    .counts = memory_allocate((size_t)width * sizeof(int64_t)),
                    .share.left = memory_allocate((size_t)width * real)};
@@ -224,7 +223,6 @@ static void share_planes(void *context, int64_t begin, int64_t end) {
         for (int64_t y = 0; y < up->dims[2]; y++)
             share_row(&visit, y, cpu_at(up, (task * up->dims[2] + y) * width), best);
     }
-    free(best);
     free(visit.counts);
     free(visit.share.left);
 }

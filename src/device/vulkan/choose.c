@@ -155,7 +155,8 @@ static void find_matrices(const VulkanLibrary *library, VulkanPhysical *physical
 static void find_family(const VulkanLibrary *library, VulkanPhysical *physical) {
     uint32_t count = 0;
     library->GetPhysicalDeviceQueueFamilyProperties(physical->handle, &count, NULL);
-    VkQueueFamilyProperties *families = memory_allocate_zeroed(count + 1, sizeof *families);
+    SCOPED_MEMORY VkQueueFamilyProperties *families =
+        memory_allocate_zeroed(count + 1, sizeof *families);
     library->GetPhysicalDeviceQueueFamilyProperties(physical->handle, &count, families);
     physical->queues = 0;
     bool draws = true;
@@ -168,7 +169,6 @@ static void find_family(const VulkanLibrary *library, VulkanPhysical *physical) 
         physical->queues = families[i].queueCount >= 2 ? 2 : 1;
         physical->clock_bits = families[i].timestampValidBits;
     }
-    free(families);
 }
 
 static VkPhysicalDeviceMemoryProperties
@@ -310,7 +310,7 @@ int physical_list(const VulkanLibrary *library, VulkanPhysical *out) {
 }
 
 Status physical_choose(const VulkanLibrary *library, int index, VulkanPhysical *out, int *number) {
-    VulkanPhysical *list = memory_allocate_zeroed(VULKAN_PHYSICAL_MAX, sizeof *list);
+    SCOPED_MEMORY VulkanPhysical *list = memory_allocate_zeroed(VULKAN_PHYSICAL_MAX, sizeof *list);
     int count = physical_list(library, list), found = -1;
     for (int i = 0; i < count && found < 0; i++) {
         bool fits = index >= 0 ? i == index
@@ -330,7 +330,6 @@ Status physical_choose(const VulkanLibrary *library, int index, VulkanPhysical *
     else
         *out = list[found];
     *number = found;
-    free(list);
     return status;
 }
 

@@ -70,7 +70,7 @@ static void *read_checked(FILE *file, const VulkanPhysical *physical, size_t *by
 }
 
 void *disk_cache_read(const VulkanPhysical *physical, size_t *bytes) {
-    Text path = {0};
+    SCOPED_TEXT(path);
     void *data = NULL;
     *bytes = 0;
     if (cache_path(physical, &path)) {
@@ -80,12 +80,11 @@ void *disk_cache_read(const VulkanPhysical *physical, size_t *bytes) {
             fclose(file);
         }
     }
-    text_free(&path);
     return data;
 }
 
 static void make_folder(void) {
-    Text folder = {0};
+    SCOPED_TEXT(folder);
     if (cache_folder(&folder)) {
         char *path = memory_copy_string(text_get(&folder), folder.length);
         char *last = strrchr(path, '/');
@@ -95,12 +94,11 @@ static void make_folder(void) {
         mkdir(path, 0700);
         free(path);
     }
-    text_free(&folder);
 }
 
 // Written aside and renamed: readers see a whole file or none.
 static void write_file(const char *path, const CacheHeader *header, const void *data) {
-    Text aside = {0};
+    SCOPED_TEXT(aside);
     text_format(&aside, "%s.%ld", path, (long)getpid());
     FILE *file = fopen(text_get(&aside), "wbe");
     if (file) {
@@ -109,15 +107,13 @@ static void write_file(const char *path, const CacheHeader *header, const void *
         written &= fclose(file) == 0;
         if (!written || rename(text_get(&aside), path) != 0) unlink(text_get(&aside));
     }
-    text_free(&aside);
 }
 
 void disk_cache_write(const VulkanPhysical *physical, const void *data, size_t bytes) {
-    Text path = {0};
+    SCOPED_TEXT(path);
     if (bytes <= CACHE_BYTES_MAX && cache_path(physical, &path)) {
         make_folder();
         CacheHeader header = make_header(physical, data, bytes);
         write_file(text_get(&path), &header, data);
     }
-    text_free(&path);
 }

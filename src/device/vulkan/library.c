@@ -36,12 +36,12 @@ static bool has_extension(const char *name) {
     uint32_t count = 0;
     if (library.EnumerateInstanceExtensionProperties(NULL, &count, NULL) != VK_SUCCESS || !count)
         return false;
-    VkExtensionProperties *properties = memory_allocate_zeroed(count, sizeof *properties);
+    SCOPED_MEMORY VkExtensionProperties *properties =
+        memory_allocate_zeroed(count, sizeof *properties);
     bool found = false;
     if (library.EnumerateInstanceExtensionProperties(NULL, &count, properties) >= 0)
         for (uint32_t i = 0; i < count; i++)
             found |= strcmp(properties[i].extensionName, name) == 0;
-    free(properties);
     return found;
 }
 

@@ -27,14 +27,13 @@ static VulkanPipeline *find_slot(VulkanPipelines *pipelines, VulkanShader shader
 }
 
 static void grow(VulkanPipelines *pipelines) {
-    VulkanPipeline *old = pipelines->slots;
+    SCOPED_MEMORY VulkanPipeline *old = pipelines->slots;
     size_t old_count = pipelines->slot_count;
     pipelines->slot_count = old_count ? old_count * 2 : 64;
     pipelines->slots = memory_allocate_zeroed(pipelines->slot_count, sizeof *old);
     for (size_t i = 0; i < old_count; i++)
         if (old[i].made)
             *find_slot(pipelines, old[i].shader, old[i].n_constants, old[i].constants) = old[i];
-    free(old);
 }
 
 // --- making --------------------------------------------------------------------------------------
@@ -162,7 +161,7 @@ Status pipelines_open(VulkanDevice *vulkan) {
         vulkan->call.CreatePipelineLayout(vulkan->handle, &layout, NULL, &pipelines->layout),
         "making a pipeline layout"));
     vulkan->ledger[OBJECT_PIPELINE_LAYOUT]++;
-    void *data = disk_cache_read(&vulkan->physical, &pipelines->cache_bytes);
+    SCOPED_MEMORY void *data = disk_cache_read(&vulkan->physical, &pipelines->cache_bytes);
     VkPipelineCacheCreateInfo cache = {
         .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
         .initialDataSize = pipelines->cache_bytes,
@@ -172,7 +171,6 @@ Status pipelines_open(VulkanDevice *vulkan) {
         vulkan, vulkan->call.CreatePipelineCache(vulkan->handle, &cache, NULL, &pipelines->cache),
         "making a pipeline cache");
     if (status == STATUS_OK) vulkan->ledger[OBJECT_PIPELINE_CACHE]++;
-    free(data);
     return status;
 }
 
@@ -185,11 +183,10 @@ static void save_cache(VulkanDevice *vulkan) {
             VK_SUCCESS ||
         bytes <= pipelines->cache_bytes)
         return;
-    void *data = memory_allocate(bytes);
+    SCOPED_MEMORY void *data = memory_allocate(bytes);
     if (vulkan->call.GetPipelineCacheData(vulkan->handle, pipelines->cache, &bytes, data) ==
         VK_SUCCESS)
         disk_cache_write(&vulkan->physical, data, bytes);
-    free(data);
 }
 
 void pipelines_close(VulkanDevice *vulkan) {

@@ -107,7 +107,7 @@ static const VulkanBatch *suspect(const VulkanStream *stream) {
 
 // The device counts as lost from now on: it did `what` wrong. STATUS_DEVICE.
 static Status stream_lose(VulkanDevice *vulkan, const char *what) {
-    Text words = {0};
+    SCOPED_TEXT(words);
     text_format(&words, "%s %s", vulkan->device->name, what);
     const VulkanBatch *batch = suspect(&vulkan->stream);
     if (batch && batch->op[0]) {
@@ -117,7 +117,6 @@ static Status stream_lose(VulkanDevice *vulkan, const char *what) {
     }
     vulkan->lost = true;
     snprintf(vulkan->lost_words, sizeof vulkan->lost_words, "%s", text_get(&words));
-    text_free(&words);
     return vulkan_refuse_lost(vulkan);
 }
 

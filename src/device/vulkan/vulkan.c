@@ -309,7 +309,7 @@ static void list_physical(const VulkanPhysical *physical, int number, Text *out)
 
 void vulkan_list(Text *out) {
     const VulkanLibrary *library;
-    VulkanPhysical *list = memory_allocate_zeroed(VULKAN_PHYSICAL_MAX, sizeof *list);
+    SCOPED_MEMORY VulkanPhysical *list = memory_allocate_zeroed(VULKAN_PHYSICAL_MAX, sizeof *list);
     if (library_open(&library) != STATUS_OK) {
         text_format(out, "vulkan     not usable: %s\n", error_current()->message);
         error_clear();
@@ -318,5 +318,4 @@ void vulkan_list(Text *out) {
         if (count == 0) text_append_string(out, "vulkan     not usable: there is no device\n");
         for (int i = 0; i < count; i++) list_physical(&list[i], i, out);
     }
-    free(list);
 }

@@ -23,13 +23,11 @@ static Status check_ends(const Gradient *g, const TapeEnds *ends) {
 static Status gradients_of_replay(Gradient *g, Tensor *const *results, int count,
                                   const TapeEnds *ends) {
     TRY(check_ends(g, ends));
-    TapeEnd *at = memory_allocate((ends->count + 1) * sizeof *at);
+    SCOPED_MEMORY TapeEnd *at = memory_allocate((ends->count + 1) * sizeof *at);
     for (size_t i = 0; i < ends->count; i++)
         at[i] = (TapeEnd){ends->items[i].producer, ends->items[i].output};
     TapeSection section = {results, g->incoming, count, at, ends->count};
-    Status status = tape_gradients_within(&section, g->results);
-    free(at);
-    return status;
+    return tape_gradients_within(&section, g->results);
 }
 
 static Status rule_replay(Gradient *g) {
@@ -57,7 +55,7 @@ static void release_kept(void *data) {
 void tape_record_replay(const TapeReplay *replay, TapeMark mark, Tensor **results, int count) {
     ASSERT(count > 0 && count <= TAPE_REPLAY_RESULTS);
     static const GradientInfo info = {.name = "checkpoint", .rule = rule_replay};
-    TapeEnds ends = {0};
+    SCOPED_MEMORY TapeEnds ends = {0};
     tape_find_ends(results, count, mark, &ends);
     if (ends.count > 0) {
         Kept kept = {*replay, count};
@@ -73,5 +71,4 @@ void tape_record_replay(const TapeReplay *replay, TapeMark mark, Tensor **result
     } else {
         replay->release(replay->data);
     }
-    VECTOR_FREE(&ends);
 }
