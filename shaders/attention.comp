@@ -3,12 +3,11 @@
 // of the result for all rows.
 #include "types.glsl"
 #include "host/attention.h"
+#include "attention.glsl"
 #include "math.glsl"
 
 const uint GROUP = 128, ROWS = 16, KEYS = 32;
 layout(local_size_x = 128) in;
-const uint Q_DTYPE = DTYPES & 15u, K_DTYPE = DTYPES >> 4 & 15u, V_DTYPE = DTYPES >> 8 & 15u,
-           OUT_DTYPE = DTYPES >> 12 & 15u, MASK_DTYPE = DTYPES >> 16 & 15u;
 
 shared real query_rows[QUERY_NUMBERS];
 shared real weights[ROWS * KEYS];
@@ -18,20 +17,6 @@ shared real partial[GROUP];
 
 real larger(real a, real b) {
     return real_isnan(a) ? a : (real_isnan(b) || b > a ? b : a);
-}
-
-// The query head of a row.
-uint head_of(uint key_head, uint row) {
-    return key_head * shape.shared_heads + row % shape.shared_heads;
-}
-
-int64_t batch_offset(uint view, uint batch) {
-    int64_t offset = 0L;
-    for (int d = int(shape.batch_rank) - 1; d >= 0; d--) {
-        offset += int64_t(batch % shape.batch_dims[d]) * shape.batch_strides[view][d];
-        batch /= shape.batch_dims[d];
-    }
-    return offset;
 }
 
 const uint ROWS_APART = GROUP / KEYS, ROWS_EACH = ROWS / ROWS_APART;

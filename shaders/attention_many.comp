@@ -9,8 +9,6 @@
 
 const uint THREADS = 128, ROWS = 64, KEYS = 64, COLUMNS = 128, DEPTH = 16, PITCH = ROWS + 4;
 layout(local_size_x = 128) in;
-const uint Q_DTYPE = DTYPES & 15u, K_DTYPE = DTYPES >> 4 & 15u, V_DTYPE = DTYPES >> 8 & 15u,
-           OUT_DTYPE = DTYPES >> 12 & 15u, MASK_DTYPE = DTYPES >> 16 & 15u;
 
 shared real panels[2 * DEPTH * PITCH]; // of queries and keys, then of values
 const uint K_PANEL = DEPTH * PITCH;

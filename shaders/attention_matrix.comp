@@ -2,25 +2,17 @@
 // of one key head: (query, head of the group), group fastest. A subgroup makes the scores of half
 // of them with half of a block of KEYS, and half of the columns of their results. Keys, then
 // values, come through one panel of shared memory. Weights are those of an online softmax, in base
-// 2, whose base follows the highest score only when that has grown by much. See matmul_matrix.comp
-// for the dialect: nothing here may compute with float16.
-#extension GL_NV_cooperative_matrix : require
-#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-#extension GL_KHR_memory_scope_semantics : require
-#extension GL_KHR_shader_subgroup_basic : require
+// 2, whose base follows the highest score only when that has grown by much.
 #extension GL_KHR_shader_subgroup_shuffle : require
 #extension GL_KHR_shader_subgroup_vote : require
-#include "types.glsl"
+#include "matrix_units.glsl"
 #include "host/attention_many.h"
 #include "attention.glsl"
 
 const uint KEYS = 64, ROWS = 64, THREADS = 128;
 const uint DOWN = 2, ASIDE = KEYS / 32, COLUMNS = WIDTH / 32; // matrices of a subgroup
 layout(local_size_x = 128) in;
-layout(constant_id = 12) const uint M = 16;
-layout(constant_id = 13) const uint N = 16;
-layout(constant_id = 14) const uint K = 16;
-const uint DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 12 & 15u, MASK_DTYPE = DTYPES >> 16 & 15u;
+const uint DTYPE = Q_DTYPE;
 const float GROWTH = 8.0; // of the highest score that is let be: weights reach 2^8 then
 
 // In vectors of eight 16-bit numbers, or four scores. Rows are padded so that those of a matrix lie
@@ -31,10 +23,6 @@ shared uvec4 panel[KEYS * PITCH];
 shared uvec4 score_rows[ROWS * SCORE_PITCH]; // and the weights that they become
 shared float factors[ROWS];                  // of the rows' sums
 shared bool grown[4];                        // rows of a subgroup have other factors than 1
-
-layout(buffer_reference, scalar, buffer_reference_align = 16) restrict readonly buffer Eight {
-    uvec4 v;
-};
 
 // What a thread brings of a block of keys or values: rows of `pitch` bytes. What is not there is
 // read elsewhere and dropped by put: loads without branches overlap.

@@ -1,19 +1,11 @@
 // CONV2D of 16-bit floats on the device's matrix units: convolution.comp with panels of DEPTH
-// channels and matrices of 16 x 16, of which a subgroup has 2 x 4. See matmul_matrix.comp for the
-// dialect: nothing here may compute with float16.
-#extension GL_NV_cooperative_matrix : require
-#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-#extension GL_KHR_memory_scope_semantics : require
-#extension GL_KHR_shader_subgroup_basic : require
-#include "types.glsl"
+// channels and matrices of 16 x 16, of which a subgroup has 2 x 4.
+#include "matrix_units.glsl"
 #include "host/convolution_results.h"
 #include "convolution.glsl"
 
 const uint PIXELS = 128, TILE = 64, DEPTH = 32;
 layout(local_size_x = 128) in;
-layout(constant_id = 12) const uint M = 16;
-layout(constant_id = 13) const uint N = 16;
-layout(constant_id = 14) const uint K = 16;
 
 // In vectors of eight numbers: weights [channel][out], numbers [pixel][channel].
 const uint W_PITCH = TILE / 8 + 1, X_PITCH = DEPTH / 8 + 1, X_FIRST = DEPTH * W_PITCH;

@@ -1,28 +1,13 @@
 // MATMUL of 16-bit floats on the device's matrix units: a workgroup makes TILE_M x TILE_N numbers, a
 // subgroup SIDE_M x SIDE_N of them in matrices of 16 x 16 in registers, 16 deep a step. Numbers are
 // under way in four places at once: fetched from memory for later steps, put into shared panels for
-// the next one, loaded from there as matrices, multiplied; one barrier a step. Written for
-// GL_NV_cooperative_matrix, and given to devices in the words of SPV_KHR_cooperative_matrix
-// (device/vulkan/spirv/dialect.c), which also makes bfloat16 of it: nothing here may compute with float16.
-#extension GL_NV_cooperative_matrix : require
-#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-#extension GL_KHR_memory_scope_semantics : require
-#extension GL_KHR_shader_subgroup_basic : require
-#include "types.glsl"
+// the next one, loaded from there as matrices, multiplied; one barrier a step.
+#include "matrix_units.glsl"
 #include "host/matmul_matrix.h"
-#include "matrices.glsl"
+#include "tiles.glsl"
 
 const uint THREADS = 32 * SUBGROUPS_M * SUBGROUPS_N;
 layout(local_size_x = 32 * SUBGROUPS_M * SUBGROUPS_N) in;
-
-// 16 each, by names of their own: dialect.c tells the factors apart by them. Sizes of arrays and ends
-// of loops are plain numbers, or drivers keep the matrices in memory.
-layout(constant_id = 12) const uint M = 16;
-layout(constant_id = 13) const uint N = 16;
-layout(constant_id = 14) const uint K = 16;
-const uint SIDE_M = TILE_M / SUBGROUPS_M, SIDE_N = TILE_N / SUBGROUPS_N;
-const uint DOWN = SIDE_M / 16, ACROSS = SIDE_N / 16;
-const uint STEP = 16; // of k
 
 // Panels are in vectors of eight numbers. Each operand has two of them: across k they are one step
 // deep, a line for each k; along k one (of a) or two (of b) deep, and a line holds the rows that one
@@ -40,20 +25,6 @@ const uint B_LINES = B_ACROSS ? STEP : THREADS / 4;
 const uint A_PANEL = A_LINES * A_PITCH, B_PANEL = B_LINES * B_PITCH;
 const uint A_PANELS = A_DEEP == 4 ? A_PANEL : 2 * A_PANEL; // in all
 shared uvec4 panels[THREADS * 23 / 2]; // enough for a one deep along k and b two deep
-
-layout(buffer_reference, scalar, buffer_reference_align = 16) restrict readonly buffer Eight {
-    uvec4 v;
-};
-
-// How a thread brings its vectors of a panel.
-struct Carrier {
-    uint64_t base;   // of the panel: the same in the whole workgroup
-    uint offset;     // of the thread's first vector from there, in bytes
-    uint64_t each, next; // from a vector to the thread's next one, from a panel to the next one
-    uint side, depth, side_end, side_each, depth_each; // in numbers; side: the dim that is not k
-    uint place, place_each;                            // in the panel
-    uint k_first;                                      // of the panel
-};
 
 Carrier carrier_of(bool is_across, uint deep, uint line, uint tile, uint64_t base,
                    int64_t side_stride, int64_t depth_stride, uint side_first, uint side_end) {
@@ -96,20 +67,6 @@ uint first_of(bool is_across, uint deep, uint lines, uint line, uint side) {
 // Where step v begins in its operand's panels.
 uint step_of(uint deep, uint panel, uint v) {
     return deep == 1 ? v % 2 * panel : deep == 2 ? v / 2 % 2 * panel + v % 2 * 2 : v % 4 * 2;
-}
-
-// Eight results of a row, from `column` on.
-void store_eight(uint64_t base, uint row, uint column, vec4 low, vec4 high) {
-    if (!WHOLE && (row >= m || column >= n)) return;
-    uint size = element_bytes(OUT_DTYPE);
-    uint64_t at = base + (uint64_t(row) * uint64_t(n) + uint64_t(column)) * uint64_t(size);
-    if (WHOLE || (column + 8 <= n && (uint(at) & 15u) == 0)) {
-        store4(at, OUT_DTYPE, low);
-        store4(at + uint64_t(4 * size), OUT_DTYPE, high);
-        return;
-    }
-    for (uint i = 0; i < min(8, n - column); i++)
-        store_at(at + uint64_t(i * size), OUT_DTYPE, i < 4 ? low[i] : high[i - 4]);
 }
 
 #define FETCH(X, x, u)                                                                             \
@@ -178,13 +135,7 @@ void store_eight(uint64_t base, uint row, uint column, vec4 low, vec4 high) {
     if (X##_DEEP == 1) { FETCH(X, x, 3) }
 
 void main() {
-    // Groups go down eight tiles before they go across: neighbours share both operands in the cache.
-    uint down = (m + TILE_M - 1) / TILE_M, band = gl_WorkGroupID.x / (8 * across);
-    uint band_tiles = min(8, down - band * 8), in_band = gl_WorkGroupID.x - band * 8 * across;
-    uint row_first = (band * 8 + in_band % band_tiles) * TILE_M;
-    uint column_first = in_band / band_tiles * TILE_N;
-    int64_t a_base, b_base, out_base;
-    batch_offsets(gl_WorkGroupID.z, a_base, b_base, out_base);
+    FIND_TILE
     Carrier a = carrier_of(A_ACROSS, A_DEEP, A_LINE, TILE_M, a_address + 2UL * uint64_t(a_base),
                            a_row, a_column, row_first, m);
     Carrier b = carrier_of(B_ACROSS, B_DEEP, B_LINE, TILE_N, b_address + 2UL * uint64_t(b_base),
@@ -216,23 +167,5 @@ void main() {
         TAKE(3)
     }
     barrier();
-
-    // Each subgroup passes its matrices through a corner of its own, sixteen rows at a time.
-    const uint OUT_PITCH = SIDE_N / 4 + 2, EIGHTS = SIDE_N / 8;
-    uint corner = gl_SubgroupID * 16 * OUT_PITCH;
-    uint64_t out_at = out_address + uint64_t(out_base) * uint64_t(element_bytes(OUT_DTYPE));
-    [[unroll]] for (uint i = 0; i < DOWN; i++) {
-        [[unroll]] for (uint j = 0; j < ACROSS; j++)
-            coopMatStoreNV(sums[i][j], panels, corner + j * 4, OUT_PITCH, false);
-        subgroupMemoryBarrierShared();
-        subgroupBarrier();
-        for (uint at = gl_SubgroupInvocationID; at < 16 * EIGHTS; at += 32) {
-            uint row = at / EIGHTS, column = at % EIGHTS, place = corner + row * OUT_PITCH + column * 2;
-            store_eight(out_at, row_first + part_row + i * 16 + row,
-                        column_first + part_column + column * 8, uintBitsToFloat(panels[place]),
-                        uintBitsToFloat(panels[place + 1]));
-        }
-        subgroupMemoryBarrierShared();
-        subgroupBarrier();
-    }
+    LEAVE(row_first + part_row, column_first + part_column)
 }

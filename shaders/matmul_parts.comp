@@ -3,17 +3,12 @@
 // bfloat16 or a block's integer, and parts are multiplied by parts. What matrix units add up
 // they cut off, so they sum sixteen products at a time, the smallest parts first, and sums in
 // float32 take these with the blocks' factors. Numbers below 2^-110 lose their last parts. A
-// workgroup that finds something not finite makes its tile again, number by number. Written for
-// GL_NV_cooperative_matrix: see matmul_matrix.comp.
-#extension GL_NV_cooperative_matrix : require
-#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
-#extension GL_KHR_memory_scope_semantics : require
-#extension GL_KHR_shader_subgroup_basic : require
+// workgroup that finds something not finite makes its tile again, number by number.
 #extension GL_KHR_shader_subgroup_shuffle : require
 #define REAL_F32
 #define FLOATS_ONLY
 #define WITH_QUANTISED
-#include "types.glsl"
+#include "matrix_units.glsl"
 #include "host/matmul_parts.h"
 #include "blocks.glsl"
 
@@ -21,18 +16,14 @@ const uint TILE_M = 64, TILE_N = 128; // results of a workgroup
 const uint SUBGROUPS_M = 2, SUBGROUPS_N = 2, THREADS = 128;
 layout(local_size_x = 128) in;
 
-// 16 each, by names of their own: dialect.c tells the factors apart by them.
-layout(constant_id = 12) const uint M = 16;
-layout(constant_id = 13) const uint N = 16;
-layout(constant_id = 14) const uint K = 16;
-const uint SIDE_M = TILE_M / SUBGROUPS_M, SIDE_N = TILE_N / SUBGROUPS_N;
-const uint DOWN = SIDE_M / 16, ACROSS = SIDE_N / 16;
+#include "tiles.glsl"
+
 const uint A_PARTS = 3;
 
 // Panels are in vectors of eight numbers, one step of k deep, and there are two of each part: one
 // is filled while the other is multiplied. Along k a line holds one row of each quarter of the
 // tile, across it is of one k. A line is padded by one: rows of a matrix lie in different banks.
-const uint STEP = 16, PITCH = 9;
+const uint PITCH = 9;
 const uint A_LINES = TILE_M / 4, B_LINES = TILE_N / 4;
 const uint A_PITCH = A_ACROSS ? TILE_M / 8 + 1 : PITCH;
 const uint B_PITCH = B_ACROSS ? TILE_N / 8 + 1 : PITCH;
@@ -40,13 +31,9 @@ const uint A_PANEL = A_LINES * PITCH, B_PANEL = B_LINES * PITCH; // enough for b
 const uint B_FIRST = A_PARTS * A_PANEL, BUFFER = B_FIRST + B_PARTS * B_PANEL;
 const uint A_EACH = TILE_M * 2 / THREADS, B_EACH = TILE_N * 2 / THREADS;
 // Results leave through corners of 16 rows, one of each subgroup.
-const uint OUT_PITCH = SIDE_N / 4 + 2, CORNERS = THREADS / 32 * 16 * OUT_PITCH;
+const uint CORNERS = THREADS / 32 * 16 * OUT_PITCH;
 shared uvec4 panels[2 * BUFFER > CORNERS ? 2 * BUFFER : CORNERS];
 shared bool is_strange; // something is not finite
-
-layout(buffer_reference, scalar, buffer_reference_align = 16) restrict readonly buffer Eight {
-    uvec4 v;
-};
 
 // --- parts
 
@@ -102,16 +89,6 @@ uint place_in(bool is_across, uint lines, uint pitch, uint side, uint depth) {
     return is_across ? depth * pitch + side / 8
                      : side % lines * PITCH + side / lines * 2 + depth / 8;
 }
-
-// How a thread brings its vectors of a panel.
-struct Carrier {
-    uint64_t base;       // of the panel: the same in the whole workgroup
-    uint offset;         // of the thread's first vector from there, in bytes
-    uint64_t each, next; // from a vector to the thread's next one, from a panel to the next one
-    uint side, depth, side_end, side_each, depth_each; // in numbers; side: the dim that is not k
-    uint place, place_each;                            // in the panel
-    uint k_first;                                      // of the panel
-};
 
 Carrier carrier_of(bool is_across, uint tile, uint pitch, uint64_t base, int64_t side_stride,
                    int64_t depth_stride, uint side_first, uint side_end, uint dtype) {
@@ -208,19 +185,6 @@ void put_weights(Raw raw, uint unit, uint high, uint place, inout bool strange) 
 #endif
 
 // --- results
-
-void store_eight(uint64_t base, uint row, uint column, vec4 low, vec4 high) {
-    if (!WHOLE && (row >= m || column >= n)) return;
-    uint size = element_bytes(OUT_DTYPE);
-    uint64_t at = base + (uint64_t(row) * uint64_t(n) + uint64_t(column)) * uint64_t(size);
-    if (WHOLE || (column + 8 <= n && (uint(at) & 15u) == 0)) {
-        store4(at, OUT_DTYPE, low);
-        store4(at + uint64_t(4 * size), OUT_DTYPE, high);
-        return;
-    }
-    for (uint i = 0; i < min(8, n - column); i++)
-        store_at(at + uint64_t(i * size), OUT_DTYPE, i < 4 ? low[i] : high[i - 4]);
-}
 
 // A tile number by number.
 void make_slowly(uint row_first, uint column_first, int64_t a_base, int64_t b_base,
@@ -381,12 +345,8 @@ void make_slowly(uint row_first, uint column_first, int64_t a_base, int64_t b_ba
     TAKE_COLUMN(u, 3)
 
 void main() {
-    uint down = (m + TILE_M - 1) / TILE_M, band = gl_WorkGroupID.x / (8 * across);
-    uint band_tiles = min(8, down - band * 8), in_band = gl_WorkGroupID.x - band * 8 * across;
-    uint row_first = (band * 8 + in_band % band_tiles) * TILE_M;
-    uint column_first = in_band / band_tiles * TILE_N, thread = gl_LocalInvocationID.x;
-    int64_t a_base, b_base, out_base;
-    batch_offsets(gl_WorkGroupID.z, a_base, b_base, out_base);
+    FIND_TILE
+    uint thread = gl_LocalInvocationID.x;
     Carrier a = carrier_of(A_ACROSS, TILE_M, A_PITCH, element_address(a_address, a_base, A_DTYPE),
                            a_row, a_column, row_first, m, A_DTYPE);
     Numbers a_next[A_EACH];
@@ -441,24 +401,5 @@ void main() {
         make_slowly(row_first, column_first, a_base, b_base, out_base);
         return;
     }
-
-    // Each subgroup passes its matrices through a corner of its own, sixteen rows at a time.
-    const uint OUT_EIGHTS = SIDE_N / 8;
-    uint corner = gl_SubgroupID * 16 * OUT_PITCH;
-    uint64_t out_at = out_address + uint64_t(out_base) * uint64_t(element_bytes(OUT_DTYPE));
-    [[unroll]] for (uint i = 0; i < DOWN; i++) {
-        [[unroll]] for (uint j = 0; j < ACROSS; j++)
-            coopMatStoreNV(sums[i][j], panels, corner + j * 4, OUT_PITCH, false);
-        subgroupMemoryBarrierShared();
-        subgroupBarrier();
-        for (uint at = gl_SubgroupInvocationID; at < 16 * OUT_EIGHTS; at += 32) {
-            uint row = at / OUT_EIGHTS, column = at % OUT_EIGHTS;
-            uint place = corner + row * OUT_PITCH + column * 2;
-            store_eight(out_at, row_first + part_row + i * 16 + row,
-                        column_first + part_column + column * 8, uintBitsToFloat(panels[place]),
-                        uintBitsToFloat(panels[place + 1]));
-        }
-        subgroupMemoryBarrierShared();
-        subgroupBarrier();
-    }
+    LEAVE(row_first + part_row, column_first + part_column)
 }

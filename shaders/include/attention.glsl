@@ -1,8 +1,12 @@
-// What the shaders of ATTENTION of many rows share; they include host/attention_many.h before.
+// What the shaders of ATTENTION share that are given an AttentionShape; they include
+// their header of host/ before.
 #ifndef ATTENTION_GLSL
 #define ATTENTION_GLSL
 
 #include "types.glsl"
+
+const uint Q_DTYPE = DTYPES & 15u, K_DTYPE = DTYPES >> 4 & 15u, V_DTYPE = DTYPES >> 8 & 15u,
+           OUT_DTYPE = DTYPES >> 12 & 15u, MASK_DTYPE = DTYPES >> 16 & 15u;
 
 // The query head of a row.
 uint head_of(uint key_head, uint row) {
