@@ -98,4 +98,11 @@ typedef union VulkanConstants {
     ((dispatch)->n_constants = VULKAN_CONSTANT_COUNT(member),                                      \
      (dispatch)->constants = (VulkanConstants){.member = {__VA_ARGS__}})
 
+// What is pushed, and what is copied before, as initialisers of a dispatch; or what is pushed,
+// later.
+#define VULKAN_PUSHED(pushed) .push = &(pushed), .push_bytes = sizeof(pushed)
+#define VULKAN_ARGUMENTS(given) .arguments = &(given), .arguments_bytes = sizeof(given)
+#define VULKAN_SET_PUSHED(dispatch, pushed)                                                        \
+    ((dispatch)->push = &(pushed), (dispatch)->push_bytes = sizeof(pushed))
+
 #endif

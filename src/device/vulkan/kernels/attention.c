@@ -111,8 +111,7 @@ static Status attend(Device *device, Attention *a, bool fours, VulkanDispatch *d
                          .CAUSAL = a->call->options.flag, .IN_FOURS = fours);
     dispatch->arguments = shape;
     dispatch->arguments_bytes = sizeof *shape;
-    dispatch->push = &push;
-    dispatch->push_bytes = sizeof push;
+    VULKAN_SET_PUSHED(dispatch, push);
     dispatch->groups[0] = (uint32_t)groups;
     dispatch->groups[1] = (uint32_t)a->batches;
     dispatch->cost = a->batches * groups * dispatch->groups[2] * GROUP_ROWS * shape->keys *
@@ -199,8 +198,7 @@ static bool attend_import(Device *device, const Attention *a, Status *status) {
                          .out_float32 = a->out->dtype == DTYPE_FLOAT32),
         .groups = {(uint32_t)groups, 1, 1},
         .group_threads = IMPORT_THREADS,
-        .push = &push,
-        .push_bytes = sizeof push,
+        VULKAN_PUSHED(push),
         .cost =
             tiles * IMPORT_ROWS * push.keys * (push.width + push.value_width) / VULKAN_IMPORT_SPEED,
     };

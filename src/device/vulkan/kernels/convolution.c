@@ -64,10 +64,8 @@ static uint32_t dtypes_of(const Convolution *c, DType weight) {
 static VulkanDispatch dispatch_of(const Convolution *c, VulkanShader shader,
                                   const ConvolutionPush *push) {
     VulkanDispatch dispatch = {.shader = vulkan_shader_of(shader, c->real),
-                               .arguments = &c->shape,
-                               .arguments_bytes = sizeof c->shape,
-                               .push = push,
-                               .push_bytes = sizeof *push};
+                               VULKAN_ARGUMENTS(c->shape),
+                               VULKAN_PUSHED(*push)};
     return dispatch;
 }
 
@@ -161,12 +159,10 @@ static Status convolve(Device *device, Convolution *c) {
         return convolve_few(device, c);
     shape->out_tiles = (uint32_t)tiles;
     shape->pixels = (uint32_t)pixels;
-    TensorView packed;
+    SCOPED_SCRATCH(packed);
     TRY(vulkan_scratch(device, c->packed, (int64_t)packed_count, &packed));
-    Status status = pack_weights(device, c, &packed);
-    if (status == STATUS_OK) status = convolve_packed(device, c, &packed, panels * c->depth);
-    buffer_release(packed.buffer);
-    return status;
+    TRY(pack_weights(device, c, &packed));
+    return convolve_packed(device, c, &packed, panels * c->depth);
 }
 
 static void set_steps(Convolution *c) {
@@ -259,12 +255,10 @@ static Status gather_in_parts(Device *device, const Convolution *c, const Tensor
                     device->name);
     WindowParts cut = {{(uint32_t)tiles, (uint32_t)c->groups, (uint32_t)parts}, part_pixels};
     if (parts == 1) return gather_window(device, c, up, c->out, &cut);
-    TensorView sums;
+    SCOPED_SCRATCH(sums);
     TRY(vulkan_scratch(device, c->out->dtype, view_count(c->out) * (int64_t)parts, &sums));
-    Status status = gather_window(device, c, up, &sums, &cut);
-    if (status == STATUS_OK) status = vulkan_add_parts(device, c->call, &sums, c->out);
-    buffer_release(sums.buffer);
-    return status;
+    TRY(gather_window(device, c, up, &sums, &cut));
+    return vulkan_add_parts(device, c->call, &sums, c->out);
 }
 
 Status vulkan_kernel_CONV2D_WINDOW(Device *device, const KernelCall *call) {

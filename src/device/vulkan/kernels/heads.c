@@ -104,8 +104,7 @@ Status vulkan_kernel_ROPE(Device *device, const KernelCall *call) {
         VULKAN_CONSTANTS(rope, .DTYPES = dtypes, .HALF_STYLE = call->options.flag,
                          .TABLES = cosines != NULL, .RANK = (uint32_t)in->rank),
         .arguments = &shape,
-        .push = &push,
-        .push_bytes = sizeof push,
+        VULKAN_PUSHED(push),
     };
     if (view_is_contiguous(out) && (cosines || shape.pairs <= FREQUENCIES_MAX))
         dispatch.held_results = (uint64_t)numbers;
@@ -278,10 +277,8 @@ static Status join_parts(Device *device, const AttentionShape *shape, const Tens
     uint32_t rows = shape->key_heads * shape->queries * shape->shared_heads;
     VulkanDispatch dispatch = {.shader = vulkan_shader_of(SHADER_ATTENTION_JOIN_F32, real),
                                VULKAN_CONSTANTS(attention_join, .OUT_DTYPE = out->dtype),
-                               .arguments = &join,
-                               .arguments_bytes = sizeof join,
-                               .push = &push,
-                               .push_bytes = sizeof push,
+                               VULKAN_ARGUMENTS(join),
+                               VULKAN_PUSHED(push),
                                .groups = {rows, made->groups[1], 1},
                                .cost = made->cost / 8};
     vulkan_reads(&dispatch, parts);
@@ -295,7 +292,7 @@ static Status attend_in_parts(Device *device, VulkanDispatch *dispatch, const At
     bool is_wide = dispatch->shader == SHADER_ATTENTION_FEW_F64;
     int64_t rows =
         (int64_t)shape->key_heads * shape->queries * shape->shared_heads * dispatch->groups[1];
-    TensorView parts;
+    SCOPED_SCRATCH(parts);
     TRY(vulkan_scratch(device, is_wide ? DTYPE_FLOAT64 : DTYPE_FLOAT32,
                        rows * shape->parts * ((int64_t)shape->value_width + 2), &parts));
     push->out_address = vulkan_address(&parts);
@@ -303,10 +300,8 @@ static Status attend_in_parts(Device *device, VulkanDispatch *dispatch, const At
     dispatch->constants.attention_few.PARTED = true;
     dispatch->n_writes = 0;
     vulkan_writes(dispatch, &parts);
-    Status status = vulkan_dispatch(device, dispatch);
-    if (status == STATUS_OK) status = join_parts(device, shape, &parts, out, dispatch);
-    buffer_release(parts.buffer);
-    return status;
+    TRY(vulkan_dispatch(device, dispatch));
+    return join_parts(device, shape, &parts, out, dispatch);
 }
 
 static void put_strides(const int64_t strides[3], int32_t out[3]) {
@@ -350,8 +345,7 @@ static Status attend_few(Device *device, const KernelCall *call, AttentionShape 
     dispatch->groups[0] = shape->row_blocks * shape->key_heads;
     choose_key_parts(shape, &share, (uint64_t)dispatch->groups[0] * dispatch->groups[1]);
     AttentionFewPush push = describe_few(shape, dispatch->push);
-    dispatch->push = &push;
-    dispatch->push_bytes = sizeof push;
+    VULKAN_SET_PUSHED(dispatch, push);
     if (shape->parts > 1) return attend_in_parts(device, dispatch, shape, call->outputs[0], &push);
     return vulkan_dispatch(device, dispatch);
 }
@@ -398,7 +392,7 @@ Status vulkan_kernel_ATTENTION(Device *device, const KernelCall *call) {
     uint64_t batches = 1;
     for (int d = 0; d < q->rank - 3; d++) batches *= (uint64_t)q->dims[d];
     uint32_t width = (uint32_t)q->dims[q->rank - 1];
-    VulkanDispatch dispatch = {.arguments = &shape, .arguments_bytes = sizeof shape};
+    VulkanDispatch dispatch = {VULKAN_ARGUMENTS(shape)};
     for (int i = 0; i < call->n_inputs; i++) {
         const TensorView *view = call->inputs[i].view;
         if (!view) continue;
@@ -422,8 +416,7 @@ Status vulkan_kernel_ATTENTION(Device *device, const KernelCall *call) {
                           .out_address = vulkan_address(out),
                           .scale = vulkan_real_bits(call->options.scalars[0], real),
                           .cap = vulkan_real_bits(call->options.scalars[1], real)};
-    dispatch.push = &push;
-    dispatch.push_bytes = sizeof push;
+    VULKAN_SET_PUSHED(&dispatch, push);
     uint64_t groups = (uint64_t)shape.row_blocks * shape.key_heads;
     const VulkanFeatures *features = vulkan_features(device);
     if (groups > features->groups_max[0] || batches > features->groups_max[1])

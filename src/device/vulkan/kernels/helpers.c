@@ -54,15 +54,17 @@ Status vulkan_scratch(Device *device, DType dtype, int64_t count, TensorView *ou
     return buffer_new(device, (size_t)count * dtype_size(dtype), &label, &out->buffer);
 }
 
+void vulkan_scratch_release(TensorView *scratch) {
+    buffer_release(scratch->buffer);
+}
+
 Status vulkan_dispatch_mapped(Device *device, VulkanDispatch *dispatch, uint64_t bytes,
                               uint64_t *at) {
-    TensorView maps;
+    SCOPED_SCRATCH(maps);
     TRY(vulkan_scratch(device, DTYPE_UINT8, (int64_t)bytes, &maps));
     *at = vulkan_address(&maps);
     vulkan_writes(dispatch, &maps);
-    Status status = vulkan_dispatch(device, dispatch);
-    buffer_release(maps.buffer);
-    return status;
+    return vulkan_dispatch(device, dispatch);
 }
 
 Status vulkan_fill_zeros(Device *device, const KernelCall *call) {

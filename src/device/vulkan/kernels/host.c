@@ -39,30 +39,26 @@ static TensorView *host_view(Hosted *hosted, const TensorView *view) {
 
 // Between a view on the device and contiguous host memory, by way of a contiguous copy.
 static Status fetch(Device *device, const TensorView *view, void *target, const char *op_name) {
-    TensorView flat;
+    SCOPED_SCRATCH(flat);
     if (bytes_of(view) == 0) return STATUS_OK;
     TRY(vulkan_scratch(device, view->dtype, view_count(view), &flat));
     TensorView copy = *view;
     make_contiguous(&copy);
     copy.buffer = flat.buffer;
-    Status status = vulkan_copy_view(device, &copy, view, op_name);
-    if (status == STATUS_OK) status = buffer_download(flat.buffer, 0, target, bytes_of(view));
-    buffer_release(flat.buffer);
-    return status;
+    TRY(vulkan_copy_view(device, &copy, view, op_name));
+    return buffer_download(flat.buffer, 0, target, bytes_of(view));
 }
 
 static Status send(Device *device, const TensorView *view, const void *source,
                    const char *op_name) {
-    TensorView flat;
+    SCOPED_SCRATCH(flat);
     if (bytes_of(view) == 0) return STATUS_OK;
     TRY(vulkan_scratch(device, view->dtype, view_count(view), &flat));
     TensorView copy = *view;
     make_contiguous(&copy);
     copy.buffer = flat.buffer;
-    Status status = buffer_upload(flat.buffer, 0, source, bytes_of(view));
-    if (status == STATUS_OK) status = vulkan_copy_view(device, view, &copy, op_name);
-    buffer_release(flat.buffer);
-    return status;
+    TRY(buffer_upload(flat.buffer, 0, source, bytes_of(view)));
+    return vulkan_copy_view(device, view, &copy, op_name);
 }
 
 static Status run_hosted(Device *device, const KernelCall *call, Hosted *hosted) {

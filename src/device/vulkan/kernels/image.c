@@ -28,10 +28,8 @@ Status vulkan_kernel_POOL2D(Device *device, const KernelCall *call) {
         .shader = vulkan_shader_of(SHADER_WINDOW_F32, real),
         VULKAN_CONSTANTS(window, .DTYPES = (uint32_t)image->dtype | (uint32_t)out->dtype << 4,
                          .MEAN = call->options.op == 1),
-        .arguments = &shape,
-        .arguments_bytes = sizeof shape,
-        .push = &push,
-        .push_bytes = sizeof push,
+        VULKAN_ARGUMENTS(shape),
+        VULKAN_PUSHED(push),
         .cost = push.count * (uint64_t)(integers[0] * integers[1] + 1),
     };
     vulkan_reads(&dispatch, image);
@@ -64,8 +62,7 @@ Status vulkan_kernel_POOL2D_IMAGE(Device *device, const KernelCall *call) {
     VulkanDispatch dispatch = {
         .shader = vulkan_shader_of(SHADER_WINDOW_IMAGE_F32, vulkan_real_of(out->dtype)),
         VULKAN_CONSTANTS(window_image, .DTYPE = out->dtype, .MEAN = call->options.op == 1),
-        .push = &push,
-        .push_bytes = sizeof push,
+        VULKAN_PUSHED(push),
         .cost = push.count * (uint64_t)(integers[0] * integers[1]) * 4,
     };
     vulkan_reads(&dispatch, up);

@@ -33,10 +33,8 @@ static Status check_count(Device *device, const KernelCall *call, int64_t count)
 // But for its constants and what is pushed.
 static VulkanDispatch walk_dispatch(VulkanShader shader, const Walk *walk,
                                     const WalkStrides *strides) {
-    return (VulkanDispatch){.shader = shader,
-                            .arguments = strides,
-                            .arguments_bytes = sizeof *strides,
-                            .cost = (uint64_t)walk->count * 2};
+    return (VulkanDispatch){
+        .shader = shader, VULKAN_ARGUMENTS(*strides), .cost = (uint64_t)walk->count * 2};
 }
 
 // Whether four neighbours of a view can be read or written at once; the dims of the walk are such.
@@ -72,8 +70,7 @@ static Status run_check(Device *device, const KernelCall *call, const TensorView
                            .result = vulkan_address(result),
                            .size = size,
                            .count = (uint32_t)walk.count};
-    dispatch.push = &push;
-    dispatch.push_bytes = sizeof push;
+    VULKAN_SET_PUSHED(&dispatch, push);
     vulkan_reads(&dispatch, index);
     vulkan_writes(&dispatch, result);
     vulkan_groups_for(device, &dispatch, (uint64_t)walk.count, GROUP);
@@ -91,12 +88,11 @@ static Status run_check(Device *device, const KernelCall *call, const TensorView
 static Status check_range(Device *device, const KernelCall *call, const TensorView *index,
                           int64_t size) {
     if (view_count(index) == 0 || vulkan_is_bound(index, -size, size - 1)) return STATUS_OK;
-    TensorView result;
+    SCOPED_SCRATCH(result);
     TRY(vulkan_scratch(device, DTYPE_INT32, 1, &result));
-    Status status = run_check(device, call, index, size, &result);
-    buffer_release(result.buffer);
-    if (status == STATUS_OK) vulkan_bound(index, -size, size - 1);
-    return status;
+    TRY(run_check(device, call, index, size, &result));
+    vulkan_bound(index, -size, size - 1);
+    return STATUS_OK;
 }
 
 // The module for numbers that go from one dtype to another: whole when they only move.
@@ -150,8 +146,7 @@ Status vulkan_kernel_GATHER(Device *device, const KernelCall *call) {
     uint32_t dtypes = (uint32_t)out.dtype | (uint32_t)index->dtype << 4 | (uint32_t)in.dtype << 8;
     VULKAN_SET_CONSTANTS(&dispatch, gather, .RANK = (uint32_t)walk.rank, .DTYPES = dtypes,
                          .WIDTH = fours ? FOUR : 1, .OWN = fours && own);
-    dispatch.push = &push;
-    dispatch.push_bytes = sizeof push;
+    VULKAN_SET_PUSHED(&dispatch, push);
     vulkan_reads(&dispatch, &in);
     vulkan_reads(&dispatch, index);
     vulkan_writes(&dispatch, &out);
@@ -189,8 +184,7 @@ static Status run_scatter(const Scatter *s, uint32_t kind) {
                          .KIND = kind, .ADD = kind == SCATTER_DIRECT && s->add, .SLICES = s->slices,
                          .WIDTH = width);
     dispatch.cost *= push.length;
-    dispatch.push = &push;
-    dispatch.push_bytes = sizeof push;
+    VULKAN_SET_PUSHED(&dispatch, push);
     if (kind == SCATTER_KEYS) {
         vulkan_reads(&dispatch, &s->index);
         vulkan_writes(&dispatch, &s->sorted.keys);
@@ -371,8 +365,7 @@ Status vulkan_kernel_INDEX_PUT(Device *device, const KernelCall *call) {
                          .DTYPES = (uint32_t)values.dtype | (uint32_t)out.dtype << 4,
                          .IMMEDIATE = !source, .WIDTH = fours ? FOUR : 1);
     push.out_address = vulkan_address(&out);
-    dispatch.push = &push;
-    dispatch.push_bytes = sizeof push;
+    VULKAN_SET_PUSHED(&dispatch, push);
     vulkan_reads(&dispatch, &mask);
     if (source) vulkan_reads(&dispatch, source);
     vulkan_writes(&dispatch, &out);
@@ -400,8 +393,7 @@ static Status run_nonzero(Device *device, const KernelCall *call, const TensorVi
                         .out_row = out->strides[0],
                         .out_column = out->strides[1],
                         .count = (uint32_t)walk.count};
-    dispatch.push = &push;
-    dispatch.push_bytes = sizeof push;
+    VULKAN_SET_PUSHED(&dispatch, push);
     vulkan_reads(&dispatch, in);
     if (writes) {
         vulkan_reads(&dispatch, counts);
@@ -420,22 +412,18 @@ Status vulkan_kernel_NONZERO(Device *device, const KernelCall *call) {
     int64_t total = view_count(in);
     if (view_count(out) == 0 || total == 0) return STATUS_OK;
     TRY(check_count(device, call, total));
-    TensorView counts, sums;
+    SCOPED_SCRATCH(counts);
+    SCOPED_SCRATCH(sums);
     int64_t blocks = (total + NONZERO_BLOCK - 1) / NONZERO_BLOCK;
     TRY(vulkan_scratch(device, DTYPE_INT64, blocks, &counts));
-    Status status = vulkan_scratch(device, DTYPE_INT64, blocks, &sums);
-    if (status == STATUS_OK) {
-        KernelCall scan = {.kernel = KERNEL_SCAN,
-                           .n_inputs = 1,
-                           .n_outputs = 1,
-                           .inputs = {{.view = &counts}},
-                           .outputs = {&sums},
-                           .op_name = call->op_name};
-        status = run_nonzero(device, call, &counts, false);
-        if (status == STATUS_OK) status = vulkan_kernel_SCAN(device, &scan);
-        if (status == STATUS_OK) status = run_nonzero(device, call, &sums, true);
-        buffer_release(sums.buffer);
-    }
-    buffer_release(counts.buffer);
-    return status;
+    TRY(vulkan_scratch(device, DTYPE_INT64, blocks, &sums));
+    KernelCall scan = {.kernel = KERNEL_SCAN,
+                       .n_inputs = 1,
+                       .n_outputs = 1,
+                       .inputs = {{.view = &counts}},
+                       .outputs = {&sums},
+                       .op_name = call->op_name};
+    TRY(run_nonzero(device, call, &counts, false));
+    TRY(vulkan_kernel_SCAN(device, &scan));
+    return run_nonzero(device, call, &sums, true);
 }

@@ -25,7 +25,9 @@ void vulkan_writes(VulkanDispatch *dispatch, const TensorView *view);
 void vulkan_groups_for(Device *device, VulkanDispatch *dispatch, uint64_t count,
                        uint64_t per_group);
 
-// A contiguous buffer of a kernel's own, as a view of rank 1; release it with buffer_release.
+// A contiguous buffer of a kernel's own, as a view of rank 1; a SCOPED_SCRATCH releases it.
+void vulkan_scratch_release(TensorView *scratch);
+#define SCOPED_SCRATCH(name) TensorView name __attribute__((cleanup(vulkan_scratch_release))) = {0}
 Status vulkan_scratch(Device *device, DType dtype, int64_t count, TensorView *out) MUST_USE;
 // Dispatches an imported program that makes maps of its operands in `bytes` of scratch, whose
 // address `at` (of what is pushed) gets.

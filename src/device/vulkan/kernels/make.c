@@ -48,8 +48,7 @@ Status vulkan_kernel_ARANGE(Device *device, const KernelCall *call) {
     }
     VulkanDispatch dispatch = {.shader = floats ? SHADER_ARANGE_F64 : SHADER_ARANGE_I64,
                                VULKAN_CONSTANTS(arange, .OUT_DTYPE = out->dtype),
-                               .push = &push,
-                               .push_bytes = sizeof push,
+                               VULKAN_PUSHED(push),
                                .cost = count};
     vulkan_writes(&dispatch, out);
     vulkan_groups_for(device, &dispatch, count, GROUP * ARANGE_ITEMS * width_of(out->dtype));
@@ -110,8 +109,7 @@ Status vulkan_kernel_RANDOM(Device *device, const KernelCall *call) {
     VulkanDispatch dispatch = {.shader = vulkan_shader_of(SHADER_RANDOM_F32, real),
                                VULKAN_CONSTANTS(random, .OUT_DTYPE = out->dtype,
                                                 .DISTRIBUTION = (uint32_t)call->options.op),
-                               .push = &push,
-                               .push_bytes = sizeof push,
+                               VULKAN_PUSHED(push),
                                .cost = count * 8};
     if (real == REAL_I64 && out->dtype == DTYPE_FLOAT64) dispatch.shader = SHADER_RANDOM_I64_F64;
     vulkan_writes(&dispatch, out);

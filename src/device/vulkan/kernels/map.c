@@ -204,14 +204,12 @@ static Status run_program(Device *device, const KernelCall *given, VulkanReal re
     dispatch.cost = (uint64_t)map.walk.count * (uint64_t)(call->n_inputs + 1);
     MapStrides strides;
     if (map.linear) {
-        dispatch.push = &push;
-        dispatch.push_bytes = sizeof push;
+        VULKAN_SET_PUSHED(&dispatch, push);
     } else {
         fill_strides(&map.walk, &strides);
         dispatch.arguments = &strides;
         dispatch.arguments_bytes = sizeof strides;
-        dispatch.push = &push.push;
-        dispatch.push_bytes = sizeof push.push;
+        VULKAN_SET_PUSHED(&dispatch, push.push);
     }
     return vulkan_dispatch(device, &dispatch);
 }
@@ -278,8 +276,7 @@ static Status copy_bytes(Device *device, const TensorView *out, const TensorView
     CopyPush push = {.out_address = vulkan_address(out),
                      .in_address = vulkan_address(in),
                      .count = bytes / LINE};
-    VulkanDispatch dispatch = {
-        .shader = SHADER_COPY_BYTES, .push = &push, .push_bytes = sizeof push, .cost = bytes / 2};
+    VulkanDispatch dispatch = {.shader = SHADER_COPY_BYTES, VULKAN_PUSHED(push), .cost = bytes / 2};
     vulkan_reads(&dispatch, in);
     vulkan_writes(&dispatch, out);
     vulkan_groups_for(device, &dispatch, bytes / LINE, GROUP_ITEMS);

@@ -148,8 +148,7 @@ Status product_dispatch(Device *device, const Product *product, VulkanDispatch *
     dispatch->constants.matmul.BATCH_RANK = (uint32_t)product->batch_rank;
     dispatch->arguments = &product->batches;
     dispatch->arguments_bytes = sizeof product->batches;
-    dispatch->push = push;
-    dispatch->push_bytes = sizeof *push;
+    VULKAN_SET_PUSHED(dispatch, *push);
     dispatch->cost = product->count * push->m * push->n * push->k;
     vulkan_reads(dispatch, product->a);
     vulkan_reads(dispatch, product->b);
@@ -538,8 +537,7 @@ static bool run_import(Device *device, const Product *product, const int across[
                          .out_anywhere = push.n % 8 != 0 || push.out % 16 != 0),
         .groups = {(uint32_t)groups, 1, 1},
         .group_threads = IMPORT_THREADS,
-        .push = &push,
-        .push_bytes = sizeof push,
+        VULKAN_PUSHED(push),
         .cost = product->count * push.m * push.n * push.k / VULKAN_IMPORT_SPEED,
     };
     if (columns == IMPORT_COLUMNS_LARGE) dispatch.shader++;

@@ -125,14 +125,12 @@ static Status run_slices(Device *device, const PartsProduct *parts, uint32_t sli
     batches->b_strides[0] = (int64_t)push->k * push->b_row;
     product->count *= slices;
     const TensorView *out = parts->product.out;
-    TensorView sums;
+    SCOPED_SCRATCH(sums);
     TRY(vulkan_scratch(device, DTYPE_FLOAT32, view_count(out) * slices, &sums));
     product->out = &sums;
     push->out_address = vulkan_address(&sums);
-    Status status = run_whole(device, &sliced);
-    if (status == STATUS_OK) status = vulkan_add_parts(device, product->call, &sums, out);
-    buffer_release(sums.buffer);
-    return status;
+    TRY(run_whole(device, &sliced));
+    return vulkan_add_parts(device, product->call, &sums, out);
 }
 
 bool product_run_parts(Device *device, const Product *product, Status *status) {

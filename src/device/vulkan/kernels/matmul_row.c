@@ -96,8 +96,7 @@ static bool describe_row(const Product *product, RowPush *out) {
 bool product_run_row(Device *device, const Product *product, Status *status) {
     const VulkanFeatures *features = vulkan_features(device);
     RowPush push;
-    VulkanDispatch dispatch = {
-        .push = &push, .push_bytes = sizeof push, .group_threads = WARPS * 32};
+    VulkanDispatch dispatch = {VULKAN_PUSHED(push), .group_threads = WARPS * 32};
     if (!(features->has & VULKAN_NEEDS_IMPORT) || !describe_row(product, &push) ||
         !find_row_program(product->b->dtype, &dispatch.shader))
         return false;

@@ -46,10 +46,8 @@ Status vulkan_kernel_OPTIMIZER(Device *device, const KernelCall *call) {
                                VULKAN_CONSTANTS(optimizer, .RULE = (uint32_t)call->options.op,
                                                 .VARIANT = call->options.flag,
                                                 .MOMENTUM = momentum),
-                               .arguments = &settings,
-                               .arguments_bytes = sizeof settings,
-                               .push = &push,
-                               .push_bytes = sizeof push,
+                               VULKAN_ARGUMENTS(settings),
+                               VULKAN_PUSHED(push),
                                .cost = count * 6};
     vulkan_reads(&dispatch, gradient);
     vulkan_writes(&dispatch, parameter);

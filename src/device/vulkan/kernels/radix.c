@@ -69,8 +69,7 @@ static Status run_step(const VulkanSort *sort, const Step *step) {
                           .end_bit = sort->end_bit,
                           .numbers_count = sort->numbers_count};
     VulkanDispatch dispatch = step_dispatch(sort, step);
-    dispatch.push = &push;
-    dispatch.push_bytes = sizeof push;
+    VULKAN_SET_PUSHED(&dispatch, push);
     dispatch.cost = (uint64_t)sort->rows * step->count * 16;
     vulkan_reads(&dispatch, step->keys);
     if (push.places) vulkan_reads(&dispatch, step->places);

@@ -124,10 +124,8 @@ static Status run_pass(const Reduction *r, Pass pass, ReducePush push) {
                          .SECOND = pass.second, .FINISH = pass.finish, .DTYPES = dtypes_of(r, pass),
                          .STAGE = pass.stage, .COLUMNS = r->columns, .WIDTH = width,
                          .EACH = each_of(r, pass)),
-        .arguments = &r->rows.arguments,
-        .arguments_bytes = sizeof r->rows.arguments,
-        .push = &push,
-        .push_bytes = sizeof push,
+        VULKAN_ARGUMENTS(r->rows.arguments),
+        VULKAN_PUSHED(push),
         .cost = pass.stage == STAGE_JOIN ? push.results * push.parts : push.results * push.count,
     };
     vulkan_groups_for(r->device, &dispatch, count_groups(r, push.lanes, width) * repeats, 1);
@@ -164,14 +162,13 @@ static Status run_parts(Reduction *r) {
 
 static Status reduce_in_parts(Reduction *r) {
     int64_t results = (int64_t)r->push.results, parts = (int64_t)r->push.parts;
-    TRY(vulkan_scratch(r->device, DTYPE_INT64, results * parts, &r->partials));
-    Status status = vulkan_scratch(r->device, DTYPE_INT64, results, &r->parameters);
-    if (status == STATUS_OK) {
-        status = run_parts(r);
-        buffer_release(r->parameters.buffer);
-    }
-    buffer_release(r->partials.buffer);
-    return status;
+    SCOPED_SCRATCH(partials);
+    SCOPED_SCRATCH(parameters);
+    TRY(vulkan_scratch(r->device, DTYPE_INT64, results * parts, &partials));
+    TRY(vulkan_scratch(r->device, DTYPE_INT64, results, &parameters));
+    r->partials = partials;
+    r->parameters = parameters;
+    return run_parts(r);
 }
 
 static VulkanReal reduction_real(Device *device, const KernelCall *call,

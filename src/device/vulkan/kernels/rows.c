@@ -150,8 +150,7 @@ bool vulkan_has_float64(const Device *device) {
 static VulkanDispatch rows_dispatch(const KernelCall *call, const VulkanRows *rows,
                                     VulkanShader shader) {
     VulkanDispatch dispatch = {.shader = shader,
-                               .arguments = &rows->arguments,
-                               .arguments_bytes = sizeof rows->arguments,
+                               VULKAN_ARGUMENTS(rows->arguments),
                                .cost = rows->results * rows->count * 4};
     vulkan_reads(&dispatch, call->inputs[0].view);
     vulkan_writes(&dispatch, call->outputs[0]);
@@ -190,8 +189,7 @@ Status vulkan_kernel_ARG_REDUCE(Device *device, const KernelCall *call) {
     VULKAN_SET_CONSTANTS(&dispatch, arg_reduce, .RANKS = rows.ranks, .IN_DTYPE = in->dtype,
                          .SMALLEST = call->options.op == 1, .LANES = lanes);
     ArgReducePush push = {ROWS_PUSHED(call, &rows)};
-    dispatch.push = &push;
-    dispatch.push_bytes = sizeof push;
+    VULKAN_SET_PUSHED(&dispatch, push);
     vulkan_groups_for(device, &dispatch, rows.results, GROUP / lanes);
     TRY(vulkan_dispatch(device, &dispatch));
     vulkan_bound(out, 0, (int64_t)rows.count - 1);
@@ -234,8 +232,7 @@ static Status run_scan(Device *device, const KernelCall *call, const VulkanRows 
         push.totals = vulkan_address(share.totals);
         vulkan_writes(&dispatch, share.totals);
     }
-    dispatch.push = &push;
-    dispatch.push_bytes = sizeof push;
+    VULKAN_SET_PUSHED(&dispatch, push);
     uint64_t units = rows->results * (step == SCAN_RUNNING ? 1 : share.parts);
     vulkan_groups_for(device, &dispatch, units, GROUP / share.lanes);
     return vulkan_dispatch(device, &dispatch);
@@ -256,15 +253,12 @@ Status vulkan_kernel_SCAN(Device *device, const KernelCall *call) {
     TRY(vulkan_rows_check(device, call, &rows));
     ScanShare share = share_scan(&rows);
     if (share.parts == 1) return run_scan(device, call, &rows, share, SCAN_ROWS);
-    TensorView totals;
+    SCOPED_SCRATCH(totals);
     TRY(vulkan_scratch(device, DTYPE_INT64, (int64_t)(rows.results * share.parts), &totals));
     share.totals = &totals;
-    Status status = STATUS_OK;
     static const uint32_t steps[] = {SCAN_TOTALS, SCAN_RUNNING, SCAN_ROWS};
-    for (int i = 0; i < 3 && status == STATUS_OK; i++)
-        status = run_scan(device, call, &rows, share, steps[i]);
-    buffer_release(totals.buffer);
-    return status;
+    for (int i = 0; i < 3; i++) TRY(run_scan(device, call, &rows, share, steps[i]));
+    return STATUS_OK;
 }
 
 static Status float_only(Device *device, const KernelCall *call) {
@@ -301,8 +295,7 @@ Status vulkan_kernel_SOFTMAX(Device *device, const KernelCall *call) {
                          .LOGARITHM = call->options.flag, .GROUP = share.group,
                          .LANES = share.lanes, .HELD = share.held, .ITEMS = items);
     SoftmaxPush push = {ROWS_PUSHED(call, &rows)};
-    dispatch.push = &push;
-    dispatch.push_bytes = sizeof push;
+    VULKAN_SET_PUSHED(&dispatch, push);
     vulkan_groups_for(device, &dispatch, rows.results, share.group / share.lanes);
     return vulkan_dispatch(device, &dispatch);
 }
@@ -360,8 +353,7 @@ static Status run_norm(Device *device, const KernelCall *call, bool centred) {
                      .weight_address = weight ? vulkan_address(weight) : 0,
                      .bias_address = bias ? vulkan_address(bias) : 0,
                      .eps = vulkan_real_bits(call->options.scalars[0], real)};
-    dispatch.push = &push;
-    dispatch.push_bytes = sizeof push;
+    VULKAN_SET_PUSHED(&dispatch, push);
     vulkan_groups_for(device, &dispatch, rows.results, share.group / share.lanes);
     return vulkan_dispatch(device, &dispatch);
 }

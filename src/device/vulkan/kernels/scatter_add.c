@@ -39,8 +39,7 @@ static Status run_adding(const Adding *a, uint32_t kind, uint32_t group, uint64_
                          .ALONE = a->push.count == 1),
         .arguments = s->strides,
         .arguments_bytes = sizeof *s->strides,
-        .push = &a->push,
-        .push_bytes = sizeof a->push,
+        VULKAN_PUSHED(a->push),
         .cost = (uint64_t)a->push.count * a->push.length * 4};
     vulkan_reads(&dispatch, s->source);
     if (kind != ADD_START) vulkan_reads(&dispatch, s->index);

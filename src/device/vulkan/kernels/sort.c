@@ -28,10 +28,8 @@ static Status run_keys(const Sort *sort, uint32_t kind, const TensorView *places
         .shader = sort->keys.wide ? SHADER_SORT_KEYS_64 : SHADER_SORT_KEYS_32,
         VULKAN_CONSTANTS(sort_keys, .RANKS = sort->rows.ranks, .DTYPE = sort->in->dtype,
                          .KIND = kind, .DESCENDING = kind == SORT_KEYS && sort->keys.descending),
-        .arguments = &sort->rows.arguments,
-        .arguments_bytes = sizeof sort->rows.arguments,
-        .push = &push,
-        .push_bytes = sizeof push,
+        VULKAN_ARGUMENTS(sort->rows.arguments),
+        VULKAN_PUSHED(push),
         .cost = numbers * 4};
     vulkan_reads(&dispatch, sort->in);
     if (kind == SORT_KEYS) {
@@ -49,7 +47,8 @@ static Status run_keys(const Sort *sort, uint32_t kind, const TensorView *places
 static Status run_values(const Sort *sort) {
     const TensorView *out = sort->call->outputs[1];
     if (!out || view_is_contiguous(out)) return run_keys(sort, SORT_VALUES, out);
-    TensorView flat, places = *out;
+    SCOPED_SCRATCH(flat);
+    TensorView places = *out;
     TRY(vulkan_scratch(sort->device, DTYPE_INT64, view_count(out), &flat));
     places.buffer = flat.buffer;
     places.offset = 0;
@@ -58,11 +57,8 @@ static Status run_values(const Sort *sort) {
         places.strides[d] = stride;
         stride *= out->dims[d];
     }
-    Status status = run_keys(sort, SORT_VALUES, &places);
-    if (status == STATUS_OK)
-        status = vulkan_copy_view(sort->device, out, &places, sort->call->op_name);
-    buffer_release(flat.buffer);
-    return status;
+    TRY(run_keys(sort, SORT_VALUES, &places));
+    return vulkan_copy_view(sort->device, out, &places, sort->call->op_name);
 }
 
 static bool lies_plain(const TensorView *out, const TensorView *in) {

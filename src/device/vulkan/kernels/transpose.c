@@ -65,10 +65,8 @@ Status vulkan_transpose(Device *device, const TensorView *out, const TensorView 
         .shader = tile.shader,
         VULKAN_CONSTANTS(transpose, .RANK = (uint32_t)walk.rank, .X = (uint32_t)x, .Y = (uint32_t)y,
                          .ELEMENT_BYTES = size),
-        .arguments = &shape,
-        .arguments_bytes = sizeof shape,
-        .push = &push,
-        .push_bytes = sizeof push,
+        VULKAN_ARGUMENTS(shape),
+        VULKAN_PUSHED(push),
         .cost = (uint64_t)walk.count * 2,
     };
     vulkan_reads(&dispatch, in);
