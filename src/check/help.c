@@ -60,7 +60,8 @@ static void append_file(const SourceFile *source, const char *path, const char *
 
 // The files that stand in std/ itself: those on disk, or what the program has of them.
 static void append_library(const char *name, Text *out) {
-    Text found = {0}, tried = {0};
+    SCOPED_TEXT(found);
+    SCOPED_TEXT(tried);
     const SourceFile *source;
     for (size_t i = 0; i < standard_file_count; i++) {
         const char *path = standard_files[i].path;
@@ -71,8 +72,6 @@ static void append_library(const char *name, Text *out) {
         else
             error_clear();
     }
-    text_free(&found);
-    text_free(&tried);
 }
 
 Status help_page(const char *name, Text *out) {

@@ -161,7 +161,8 @@ static Module *file_load(Loader *loader, Module *importer, const Node *node, con
 }
 
 static void import_load(Loader *loader, Module *module, Node *node) {
-    Text found = {0}, tried = {0};
+    SCOPED_TEXT(found);
+    SCOPED_TEXT(tried);
     Module *imported = NULL;
     ASSERT(node->kind == NODE_IMPORT);
     const Word *path = &node->as.import.path;
@@ -177,8 +178,6 @@ static void import_load(Loader *loader, Module *module, Node *node) {
         if (!node->as.import.alias.text)
             ARENA_PUSH(module->checker->arena, &module->imports, imported);
     }
-    text_free(&found);
-    text_free(&tried);
 }
 
 static void module_load_imports(Loader *loader, Module *module) {

@@ -13,11 +13,10 @@ const Setting *learn_setting(const Node *node, SettingId id) {
 
 static void report_setting(Checker *checker, const Word *word) {
     const char *near = setting_nearest(word->text);
-    Text help = {0};
+    SCOPED_TEXT(help);
     if (near) text_format(&help, "did you mean `%s`?", near);
     ReportExtra extra = {.help = near ? text_get(&help) : "`tl help learn` lists the settings"};
     report(checker, STATUS_NAME, word->span, &extra, "learn has no setting `%s`", word->text);
-    text_free(&help);
 }
 
 static void check_name(Checker *checker, const Node *node, const Setting *setting) {

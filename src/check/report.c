@@ -126,7 +126,8 @@ void report_unknown(Checker *checker, const Word *word, Wanted wanted) {
                word->text);
         return;
     }
-    Text help = {0}, imported = {0};
+    SCOPED_TEXT(help);
+    SCOPED_TEXT(imported);
     const char *foreign =
         wanted < WANTED_RELATION ? foreign_help(FOREIGN_NAME, word->text, word->length) : NULL;
     bool found = !foreign && find_in_imports(checker, word, &imported);
@@ -141,6 +142,4 @@ void report_unknown(Checker *checker, const Word *word, Wanted wanted) {
                     word->text);
     ReportExtra extra = {.help = help.length ? text_get(&help) : NULL};
     report(checker, STATUS_NAME, word->span, &extra, "unknown %s `%s`", words[wanted], word->text);
-    text_free(&help);
-    text_free(&imported);
 }

@@ -135,7 +135,9 @@ static void describe_holders(const Pool *pool, Text *out) {
 Status report_refusal(const Pool *pool, size_t bytes, const BufferLabel *label) {
     static const BufferLabel no_label = {.rank = -1};
     const Device *device = pool->device;
-    Text what = {0}, help = {0}, limit = {0};
+    SCOPED_TEXT(what);
+    SCOPED_TEXT(help);
+    SCOPED_TEXT(limit);
     describe_label(&what, label ? label : &no_label, bytes);
     describe_holders(pool, &help);
     if (device->memory_limit > 0 && device->memory_limit == pool->settings.limit_bytes)
@@ -150,11 +152,7 @@ Status report_refusal(const Pool *pool, size_t bytes, const BufferLabel *label) 
          "%s has no memory for %s: %.2f MB requested, %.2f MB live, %.2f MB cached, %s",
          device->name, text_get(&what), megabytes(bytes), megabytes(pool->live_capacity),
          megabytes(pool->statistics.cached_bytes), text_get(&limit));
-    Status status = fail_help("%s", text_get(&help));
-    text_free(&what);
-    text_free(&help);
-    text_free(&limit);
-    return status;
+    return fail_help("%s", text_get(&help));
 }
 
 // --- debugging lines -----------------------------------------------------------------------------

@@ -120,7 +120,8 @@ tl_status tl_view(tl_value *tensor, tl_tensor *view) {
 }
 
 static Status copy(const tl_value *value, void *target, size_t bytes) {
-    Tensor *tensor = NULL, *contiguous;
+    Tensor *tensor = NULL;
+    SCOPED_TENSOR(contiguous);
     TRY(tensor_of(value, &tensor));
     const DTypeInfo *info = &dtype_info[tensor_dtype(tensor)];
     size_t wanted =
@@ -128,12 +129,9 @@ static Status copy(const tl_value *value, void *target, size_t bytes) {
     if (bytes != wanted)
         return fail(STATUS_VALUE, "the tensor takes %zu bytes, not %zu", wanted, bytes);
     TRY(tensor_contiguous(tensor, &contiguous));
-    Status status = tensor_materialize(contiguous);
-    if (status == STATUS_OK && bytes > 0)
-        status = buffer_download(contiguous->view.buffer, (size_t)contiguous->view.offset, target,
-                                 bytes);
-    tensor_release(contiguous);
-    return status;
+    TRY(tensor_materialize(contiguous));
+    if (bytes == 0) return STATUS_OK;
+    return buffer_download(contiguous->view.buffer, (size_t)contiguous->view.offset, target, bytes);
 }
 
 tl_status tl_copy(tl_value *tensor, void *target, size_t bytes) {

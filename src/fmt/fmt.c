@@ -52,13 +52,11 @@ static bool tokens_equal(const TokenList *left, const TokenList *right) {
 }
 
 static bool trees_equal(const Program *left, const Program *right) {
-    Text a = {0}, b = {0};
+    SCOPED_TEXT(a);
+    SCOPED_TEXT(b);
     dump_node(&a, left->top);
     dump_node(&b, right->top);
-    bool equal = a.length == b.length && memcmp(text_get(&a), text_get(&b), a.length) == 0;
-    text_free(&a);
-    text_free(&b);
-    return equal;
+    return a.length == b.length && memcmp(text_get(&a), text_get(&b), a.length) == 0;
 }
 
 bool format_same_program(const SourceFile *left, const SourceFile *right) {

@@ -137,10 +137,8 @@ static Status fail_dead(const Generation *generation) {
     size_t tail = text->length < 24 ? text->length : 24;
     SCOPED_TEXT(shown);
     text_append_quoted(&shown, text_get(text) + text->length - tail, tail);
-    Status status =
-        fail(STATUS_VALUE, "no token of the vocabulary goes on as the constraint asks after %s",
-             text_get(&shown));
-    return status;
+    return fail(STATUS_VALUE, "no token of the vocabulary goes on as the constraint asks after %s",
+                text_get(&shown));
 }
 
 static Status sample(Generation *generation, Tensor *logits, int64_t *out) {

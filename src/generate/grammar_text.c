@@ -120,7 +120,7 @@ static Status read_character(Reader *reader, uint32_t *out) {
 }
 
 static Status read_literal(Reader *reader, Rule *out) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     Status status = STATUS_OK;
     while (status == STATUS_OK && !take(reader, "\"")) {
         uint32_t code = 0;
@@ -133,7 +133,6 @@ static Status read_literal(Reader *reader, Rule *out) {
         if (status == STATUS_OK) text_append_codepoint(&text, code);
     }
     *out = grammar_literal(reader->grammar, text_get(&text), text.length);
-    text_free(&text);
     return status;
 }
 

@@ -16,15 +16,14 @@ enum { NESTING_WRITTEN_MAX = 1000, INDENT_MAX = 32 };
 Value builtin_parse_json(BuiltinCall *call) {
     const String *text = call->arguments[0].as.string;
     json_error_t error;
-    json_t *json = json_loadb(text->bytes, text->length, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+    json_auto_t *json =
+        json_loadb(text->bytes, text->length, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
     if (!json) {
         fail(STATUS_FORMAT, "parse_json: %s (line %d, column %d)", error.text, error.line,
              error.column);
         return value_fail();
     }
-    Value value = value_from_json(json);
-    json_decref(json);
-    return value;
+    return value_from_json(json);
 }
 
 // --- writing

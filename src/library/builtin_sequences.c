@@ -190,9 +190,7 @@ static Value sort_by_keys(const List *items, const List *keys, bool reverse) {
 static Value sort_items(Interp *interp, Value items, Value key, bool reverse) {
     SCOPED_VALUE(keys) =
         key.kind == VALUE_ABSENT ? value_retain(items) : map_items(interp, key, items);
-    Value result =
-        keys.kind == VALUE_FAIL ? keys : sort_by_keys(items.as.list, keys.as.list, reverse);
-    return result;
+    return keys.kind == VALUE_FAIL ? keys : sort_by_keys(items.as.list, keys.as.list, reverse);
 }
 
 Value builtin_sorted(BuiltinCall *call) {

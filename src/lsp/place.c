@@ -85,9 +85,7 @@ json_t *place_location(Span span) {
     ASSERT(span.begin <= span.end);
     if (!place.file) return NULL;
     SCOPED_MEMORY char *uri = uri_of(place.file->name);
-    json_t *location =
-        json_pack("{s:o, s:o}", "uri", place_text(uri, strlen(uri)), "range", place_range(span));
-    return location;
+    return json_pack("{s:o, s:o}", "uri", place_text(uri, strlen(uri)), "range", place_range(span));
 }
 
 static int hex_value(char c) {

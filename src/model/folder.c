@@ -282,24 +282,20 @@ static Status read_config(const char *folder, const json_t *config, Reader *read
     const FolderFamily *family = folder_family(type, config);
     if (!family) family = &plain; // a page of the user may know it
     if (!family->encodes) return read_family(folder, config, family, reader);
-    json_t *own;
+    json_auto_t *own = NULL;
     TRY(folder_encoder_config(folder, family, config, &own));
-    Status status = read_family(folder, own, family, reader);
-    json_decref(own);
-    return status;
+    return read_family(folder, own, family, reader);
 }
 
 Status folder_open(Reader *reader, const char *path) {
-    json_t *config;
+    json_auto_t *config = NULL;
     if (!has_file(path, "config.json")) {
         (void)fail(STATUS_FORMAT, "%s is a folder without config.json", path);
         return fail_help("a folder that is a model has config.json, tokenizer.json and "
                          "model.safetensors, or its index and parts");
     }
     TRY(folder_json(path, "config.json", true, &config));
-    Status status = read_config(path, text_part(config), reader);
-    json_decref(config);
-    return status;
+    return read_config(path, text_part(config), reader);
 }
 
 // --- the tokenizer

@@ -424,11 +424,10 @@ static Status put_template(Metadata *metadata, const char *folder) {
     Status status = apart ? put_template_file(metadata, text_get(&path)) : STATUS_OK;
     text_free(&path);
     if (apart) return status;
-    json_t *settings;
+    json_auto_t *settings = NULL;
     TRY(folder_json(folder, "tokenizer_config.json", false, &settings));
     const char *text = template_of(settings);
     if (text) metadata_put_string(metadata, template_key, text);
-    json_decref(settings);
     return STATUS_OK;
 }
 

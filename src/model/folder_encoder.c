@@ -224,22 +224,19 @@ static Status add_module(Modules *modules, const json_t *module) {
     if (!path || !*path || strchr(path, '/') || path[0] == '.')
         return fail(STATUS_FORMAT, "%s/modules.json: \"%s\" is not the name of a folder in it",
                     modules->folder, path ? path : "");
-    Text name = {0}, full = {0};
-    json_t *config = NULL;
+    SCOPED_TEXT(name);
+    SCOPED_TEXT(full);
+    json_auto_t *config = NULL;
     text_format(&name, "%s/config.json", path);
     text_format(&full, "%s/%s", modules->folder, text_get(&name));
-    Status status = folder_json(modules->folder, text_get(&name), true, &config);
-    if (status == STATUS_OK)
-        status = pooling ? add_pooling(modules, config, text_get(&full))
-                         : add_dense(modules, config, path);
-    json_decref(config);
-    text_free(&name);
-    text_free(&full);
-    return status;
+    TRY(folder_json(modules->folder, text_get(&name), true, &config));
+    return pooling ? add_pooling(modules, config, text_get(&full))
+                   : add_dense(modules, config, path);
 }
 
 Status folder_add_modules(const char *folder, const FolderFamily *family, Reader *reader) {
-    json_t *list, *module;
+    json_auto_t *list = NULL;
+    json_t *module;
     size_t i;
     Modules modules = {.folder = folder,
                        .family = family,
@@ -249,6 +246,5 @@ Status folder_add_modules(const char *folder, const FolderFamily *family, Reader
     Status status = STATUS_OK;
     json_array_foreach(list, i, module) if (status == STATUS_OK) status =
         add_module(&modules, module);
-    json_decref(list);
     return status;
 }

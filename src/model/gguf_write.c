@@ -194,9 +194,7 @@ Status gguf_writer_copy(GgufWriter *writer, const MetaPair *pair) {
     size_t count = pair->value.as.array.count;
     SCOPED_MEMORY MetaValue *values = memory_allocate((count + 1) * sizeof *values);
     meta_array_each(&pair->value, collect, values);
-    Status status =
-        gguf_writer_put_array(writer, pair->key, pair->value.as.array.type, values, count);
-    return status;
+    return gguf_writer_put_array(writer, pair->key, pair->value.as.array.type, values, count);
 }
 
 // --- tensors

@@ -110,10 +110,9 @@ static Tensor *row_view(Tensor *storage, int64_t begin, int64_t rows) {
 
 static Status copy_rows(Tensor *source, Tensor *storage, int64_t begin, int64_t rows) {
     if (rows == 0) return STATUS_OK;
-    Tensor *target = row_view(storage, begin, rows);
-    Status status = op_copy(source, target);
-    tensor_release(target);
-    return status;
+    SCOPED_TENSOR(target);
+    target = row_view(storage, begin, rows);
+    return op_copy(source, target);
 }
 
 // Storage for rows like those: [capacity, ...]. Queries read rows of heads, [capacity, heads,

@@ -256,13 +256,11 @@ static Status join_halves(Tensor *x, int64_t heads, Tensor **out) {
         return fail(STATUS_FORMAT, "%s cannot be the rows of %lld heads", tensor_type_name(x).text,
                     (long long)heads);
     int64_t half = shape.dims[0] / heads / 2, columns = shape.rank == 2 ? shape.dims[1] : 1;
-    Tensor *apart = NULL, *joined = NULL;
-    Status status = tensor_reshape(x, &(Shape){4, {heads, 2, half, columns}}, &apart);
-    if (status == STATUS_OK) status = tensor_permute(apart, &(Shape){4, {0, 2, 1, 3}}, &joined);
-    if (status == STATUS_OK) status = tensor_reshape(joined, &shape, out);
-    tensor_release(apart);
-    tensor_release(joined);
-    return status;
+    SCOPED_TENSOR(apart);
+    SCOPED_TENSOR(joined);
+    TRY(tensor_reshape(x, &(Shape){4, {heads, 2, half, columns}}, &apart));
+    TRY(tensor_permute(apart, &(Shape){4, {0, 2, 1, 3}}, &joined));
+    return tensor_reshape(joined, &shape, out);
 }
 
 // [groups, queries + key + value, rows of a head]: all queries come first, then all keys, all
@@ -297,11 +295,9 @@ static Status part_groups(Tensor *x, int64_t groups, int64_t heads, Tensor **out
 }
 
 static Status add_one(Tensor *x, Tensor **out) {
-    Tensor *wide = NULL;
+    SCOPED_TENSOR(wide);
     TRY(tensor_cast(x, DTYPE_FLOAT32, &wide));
-    Status status = op_binary(OP_add, op_donated(wide), op_int(1), out);
-    tensor_release(wide);
-    return status;
+    return op_binary(OP_add, op_donated(wide), op_int(1), out);
 }
 
 static Status part_of(const TensorChange *change, Tensor *x, Tensor **out) {

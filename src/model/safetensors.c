@@ -8,6 +8,7 @@
 #include "base/file_replace.h"
 #include "model/named_texts.h"
 #include "model/safetensors_types.h"
+#include "model/tensor_write.h"
 #include "tensor/op.h"
 
 enum { HEADER_BYTES_MAX = 100 << 20, LENGTH_BYTES = 8 };
@@ -103,14 +104,10 @@ static Status widen(const uint8_t *bytes, const SafetensorsEntry *entry, uint8_t
 
 static Status upload(const SafetensorsEntry *entry, const uint8_t *numbers, size_t length,
                      Tensor **out) {
-    Tensor *stored;
+    SCOPED_TENSOR(stored);
     TRY(stored_new(entry->dtype, &entry->shape, &stored));
-    Status status = STATUS_OK;
-    if (length > 0)
-        status = buffer_upload(stored->view.buffer, stored->view.offset, numbers, length);
-    if (status == STATUS_OK) return stored_finish(stored, entry->dtype, out);
-    tensor_release(stored);
-    return status;
+    if (length > 0) TRY(buffer_upload(stored->view.buffer, stored->view.offset, numbers, length));
+    return tensor_cast(stored, entry->dtype, out);
 }
 
 Status safetensors_tensor(const uint8_t *bytes, const SafetensorsEntry *entry, Tensor **out) {
@@ -118,11 +115,9 @@ Status safetensors_tensor(const uint8_t *bytes, const SafetensorsEntry *entry, T
     if (!entry->known) return STATUS_OK;
     size_t length = entry->end - entry->begin;
     if (!entry->foreign) return upload(entry, bytes + entry->begin, length, out);
-    uint8_t *wide;
+    SCOPED_MEMORY uint8_t *wide = NULL;
     TRY(widen(bytes, entry, &wide, &length));
-    Status status = wide ? upload(entry, wide, length, out) : STATUS_OK;
-    free(wide);
-    return status;
+    return wide ? upload(entry, wide, length, out) : STATUS_OK;
 }
 
 static int by_begin(const void *x, const void *y) {
@@ -177,17 +172,15 @@ static Status read_header(Parse *parse, const uint8_t *bytes) {
         return fail(STATUS_FORMAT, "%s: the header claims %llu bytes, but %zu are left",
                     parse->file, (unsigned long long)header_bytes, length - LENGTH_BYTES);
     json_error_t error;
-    json_t *header = json_loadb((const char *)bytes + LENGTH_BYTES, (size_t)header_bytes,
-                                JSON_REJECT_DUPLICATES, &error);
+    json_auto_t *header = json_loadb((const char *)bytes + LENGTH_BYTES, (size_t)header_bytes,
+                                     JSON_REJECT_DUPLICATES, &error);
     if (!header)
         return fail(STATUS_FORMAT, "%s: the header is not JSON: %s", parse->file, error.text);
     parse->before = LENGTH_BYTES + (size_t)header_bytes;
     parse->length -= parse->before;
-    Status status = json_is_object(header)
-                        ? read_tensors(parse, header)
-                        : fail(STATUS_FORMAT, "%s: the header is not a JSON object", parse->file);
-    json_decref(header);
-    return status;
+    return json_is_object(header)
+               ? read_tensors(parse, header)
+               : fail(STATUS_FORMAT, "%s: the header is not a JSON object", parse->file);
 }
 
 Status safetensors_each(const uint8_t *bytes, size_t length, const char *name,
@@ -198,7 +191,7 @@ Status safetensors_each(const uint8_t *bytes, size_t length, const char *name,
 // --- writing
 
 static Status make_header(const NamedTensors *tensors, char **out) {
-    json_t *header = json_object();
+    json_auto_t *header = json_object();
     size_t offset = 0;
     Status status = STATUS_OK;
     if (tensors->texts.count > 0)
@@ -222,16 +215,6 @@ static Status make_header(const NamedTensors *tensors, char **out) {
         offset = end;
     }
     *out = status == STATUS_OK ? json_dumps(header, JSON_COMPACT) : NULL;
-    json_decref(header);
-    return status;
-}
-
-static Status write_numbers(FILE *stream, Tensor *tensor) {
-    void *numbers;
-    size_t bytes;
-    TRY(stored_download(tensor, &numbers, &bytes));
-    Status status = stream_write(stream, numbers, bytes);
-    free(numbers);
     return status;
 }
 
@@ -251,7 +234,8 @@ static Status write_file(FILE *stream, void *context) {
     TRY(stream_write(stream, writing->header, length));
     TRY(stream_write(stream, blanks, padding));
     for (size_t i = 0; i < writing->tensors->count; i++)
-        TRY(write_numbers(stream, writing->tensors->items[i].tensor));
+        TRY(tensor_write(stream, writing->tensors->items[i].tensor,
+                         tensor_dtype(writing->tensors->items[i].tensor), NULL));
     return STATUS_OK;
 }
 

@@ -37,7 +37,7 @@ static Status read_shards(const char *index, json_t *weights, const ShardVisit *
     if (!json_is_object(weights))
         return fail(STATUS_FORMAT, "%s is not an index of safetensors files: it has no weight_map",
                     index);
-    json_t *seen = json_object();
+    json_auto_t *seen = json_object();
     const char *name;
     json_t *file;
     Status status = STATUS_OK;
@@ -51,15 +51,13 @@ static Status read_shards(const char *index, json_t *weights, const ShardVisit *
         status = read_shard(index, json_string_value(file), visit);
         if (status != STATUS_OK) break;
     }
-    json_decref(seen);
     return status == STATUS_OK ? check_names(index, weights, visit) : status;
 }
 
 Status shards_each(const char *path, const FileMap *map, const ShardVisit *visit) {
     json_error_t error;
-    json_t *root = json_loadb((const char *)file_map_bytes(map), file_map_length(map), 0, &error);
+    json_auto_t *root =
+        json_loadb((const char *)file_map_bytes(map), file_map_length(map), 0, &error);
     if (!root) return fail(STATUS_FORMAT, "%s: line %d: %s", path, error.line, error.text);
-    Status status = read_shards(path, json_object_get(root, "weight_map"), visit);
-    json_decref(root);
-    return status;
+    return read_shards(path, json_object_get(root, "weight_map"), visit);
 }

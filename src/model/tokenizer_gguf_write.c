@@ -142,9 +142,7 @@ static Status put_pair_scores(const Tokenizer *tokenizer, GgufWriter *writer) {
         const Piece *joined = tokenizer->pairs[i].joined;
         if (joined) values[joined - tokenizer->pieces].as.number = -(double)i;
     }
-    Status status =
-        gguf_writer_put_array(writer, "tokenizer.ggml.scores", META_FLOAT32, values, count);
-    return status;
+    return gguf_writer_put_array(writer, "tokenizer.ggml.scores", META_FLOAT32, values, count);
 }
 
 static Status put_scored(const Tokenizer *tokenizer, GgufWriter *writer) {

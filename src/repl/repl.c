@@ -155,7 +155,8 @@ static void close_line(const Repl *repl) {
 }
 
 static void loop(Repl *repl) {
-    Text unit = {0}, prompt = {0};
+    SCOPED_TEXT(unit);
+    SCOPED_TEXT(prompt);
     while (!repl->ended && !signals_ending()) {
         close_line(repl);
         make_prompt(repl, &prompt);
@@ -168,8 +169,6 @@ static void loop(Repl *repl) {
         if (event == INPUT_UNIT) run_unit(repl, text_get(&unit), unit.length);
         output_flush();
     }
-    text_free(&unit);
-    text_free(&prompt);
 }
 
 static void run(void *context) {

@@ -59,11 +59,10 @@ static json_t *token_text(const Generation *generation, int64_t id, Text *bytes)
 }
 
 static json_t *token_json(const Generation *generation, const Scored *scored) {
-    Text bytes = {0};
+    SCOPED_TEXT(bytes);
     json_t *text = token_text(generation, scored->id, &bytes), *numbers = json_array();
     for (size_t i = 0; i < bytes.length; i++)
         json_array_append_new(numbers, json_integer((unsigned char)bytes.bytes[i]));
-    text_free(&bytes);
     return json_pack("{s:o, s:f, s:o}", "token", text, "logprob", scored->logprob, "bytes",
                      numbers);
 }

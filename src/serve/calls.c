@@ -226,7 +226,7 @@ static json_t *member_text(const char *json, const char *name) {
 static json_t *read_call(const CallForm *form, const json_t *tools, const char *text,
                          size_t *length) {
     json_error_t error;
-    json_t *call =
+    json_auto_t *call =
         json_loadb(text, *length, JSON_DISABLE_EOF_CHECK | JSON_REJECT_DUPLICATES, &error);
     const char *name = json_string_value(json_object_get(call, "name"));
     json_t *found = NULL;
@@ -234,7 +234,6 @@ static json_t *read_call(const CallForm *form, const json_t *tools, const char *
         found =
             json_pack("{s:s, s:o}", "name", name, "arguments", member_text(text, form->arguments));
     *length = (size_t)error.position;
-    json_decref(call);
     return found;
 }
 

@@ -56,18 +56,15 @@ static Status join_parts(json_t *message) {
     const json_t *parts = json_object_get(message, "content"), *part;
     size_t i;
     if (!json_is_array(parts)) return STATUS_OK;
-    Text text = {0};
+    SCOPED_TEXT(text);
     json_array_foreach(parts, i, part) {
         const char *word = json_string_value(json_object_get(part, "text"));
-        if (!word) {
-            text_free(&text);
+        if (!word)
             return fail(STATUS_VALUE,
                         "content has a part that is not text, which is not supported");
-        }
         text_append_string(&text, word);
     }
     json_object_set_new(message, "content", json_string(text_get(&text)));
-    text_free(&text);
     return STATUS_OK;
 }
 

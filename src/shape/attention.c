@@ -82,7 +82,9 @@ Status shape_rope_table(const TensorType *x, const TensorType *table, int64_t ro
     bool wide = sizes_differ(width, pairs) && sizes_differ(width, 2 * pairs);
     bool few = size_is_known(rows) && size_is_known(needed) && rows < needed;
     if (width != -1 && !wide && !few && (!size_is_known(offset) || offset >= 0)) return STATUS_OK;
-    Text wanted = {0}, half = {0}, at = {0};
+    SCOPED_TEXT(wanted);
+    SCOPED_TEXT(half);
+    SCOPED_TEXT(at);
     size_append(&wanted, needed);
     size_append(&half, pairs);
     size_append(&at, offset);
@@ -91,11 +93,7 @@ Status shape_rope_table(const TensorType *x, const TensorType *table, int64_t ro
                text_get(&wanted), text_get(&half));
     text_clear(&half);
     size_append(&half, rotary);
-    Status status = fail_help("precompute_rope_cos(%s, max_len) makes one", text_get(&half));
-    text_free(&wanted);
-    text_free(&half);
-    text_free(&at);
-    return status;
+    return fail_help("precompute_rope_cos(%s, max_len) makes one", text_get(&half));
 }
 
 Status shape_repeat_heads(const TensorType *x) {

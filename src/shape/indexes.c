@@ -76,10 +76,8 @@ Status shape_assign(const TensorType *target, const Shape *part, const TensorTyp
     if (fits) return STATUS_OK;
     SCOPED_TEXT(words);
     shape_describe(part, &words);
-    Status status =
-        fail(STATUS_SHAPE, "cannot assign %s to a part of %s that has shape %s",
-             tensor_type_text(value).text, tensor_type_text(target).text, text_get(&words));
-    return status;
+    return fail(STATUS_SHAPE, "cannot assign %s to a part of %s that has shape %s",
+                tensor_type_text(value).text, tensor_type_text(target).text, text_get(&words));
 }
 
 Status shape_same(const char *op, const TensorType *x, const TensorType *y) {

@@ -34,13 +34,10 @@ Status shape_per_channel(const char *op, const TensorType *x, const TensorType *
                          const char *what) {
     if (weight->shape.rank == 1 && !sizes_differ(weight->shape.dims[0], x->shape.dims[1]))
         return STATUS_OK;
-    Text channels = {0};
+    SCOPED_TEXT(channels);
     size_append(&channels, x->shape.dims[1]);
-    Status status =
-        fail(STATUS_SHAPE, "%s: %s is %s, but %s has %s channels", op, what,
-             tensor_type_text(weight).text, tensor_type_text(x).text, text_get(&channels));
-    text_free(&channels);
-    return status;
+    return fail(STATUS_SHAPE, "%s: %s is %s, but %s has %s channels", op, what,
+                tensor_type_text(weight).text, tensor_type_text(x).text, text_get(&channels));
 }
 
 Status shape_groups(const TensorType *x, int64_t groups) {

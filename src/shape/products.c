@@ -11,12 +11,10 @@ static Status fail_inner(const TensorType *a, const TensorType *b, int64_t inner
     int64_t *last = &turned.shape.dims[turned.shape.rank - 2];
     last[0] = b->shape.dims[b->shape.rank - 1];
     last[1] = b->shape.dims[b->shape.rank - 2];
-    Text inner = {0};
+    SCOPED_TEXT(inner);
     size_append(&inner, last[0]);
-    Status status = fail_help("transpose(b) is %s; its inner size is %s",
-                              tensor_type_text(&turned).text, text_get(&inner));
-    text_free(&inner);
-    return status;
+    return fail_help("transpose(b) is %s; its inner size is %s", tensor_type_text(&turned).text,
+                     text_get(&inner));
 }
 
 // The dimensions before the last two; a vector has none.
@@ -114,11 +112,9 @@ Status shape_solve_side(const TensorType *a, const TensorType *b) {
     int rank = b->shape.rank;
     int64_t n = a->shape.dims[a->shape.rank - 1];
     if (rank > 0 && !sizes_differ(b->shape.dims[rank == 1 ? 0 : rank - 2], n)) return STATUS_OK;
-    Text rows = {0};
+    SCOPED_TEXT(rows);
     size_append(&rows, n);
-    Status status =
-        fail(STATUS_SHAPE, "solve: the matrix is %s, so the right side needs %s rows, but it is %s",
-             tensor_type_text(a).text, text_get(&rows), tensor_type_text(b).text);
-    text_free(&rows);
-    return status;
+    return fail(STATUS_SHAPE,
+                "solve: the matrix is %s, so the right side needs %s rows, but it is %s",
+                tensor_type_text(a).text, text_get(&rows), tensor_type_text(b).text);
 }

@@ -5,13 +5,12 @@
 #include "shape/rules.h"
 
 static Status fail_reshape(const TensorType *x, const Shape *shape, const char *why) {
-    Text words = {0}, count = {0};
+    SCOPED_TEXT(words);
+    SCOPED_TEXT(count);
     shape_describe(shape, &words);
     size_append(&count, shape_count(&x->shape));
     fail(STATUS_SHAPE, "cannot reshape %s (%s elements) to %s%s", tensor_type_text(x).text,
          text_get(&count), text_get(&words), why);
-    text_free(&words);
-    text_free(&count);
     return STATUS_SHAPE;
 }
 
@@ -147,15 +146,14 @@ Status shape_split(const TensorType *x, int dim, const int64_t *sizes, size_t co
     for (size_t i = 0; i < count && valid; i++)
         valid = sizes[i] >= 0 && !__builtin_add_overflow(total, sizes[i], &total);
     if (valid && !sizes_differ(total, x->shape.dims[dim])) return STATUS_OK;
-    Text words = {0}, size = {0};
+    SCOPED_TEXT(words);
+    SCOPED_TEXT(size);
     for (size_t i = 0; i < count && i < 16; i++)
         text_format(&words, "%s%" PRId64, i ? ", " : "", sizes[i]);
     size_append(&size, x->shape.dims[dim]);
     fail(STATUS_SHAPE, "split sizes [%s%s] must add up to %s, the size of dimension %d of %s",
          text_get(&words), count > 16 ? ", ..." : "", text_get(&size), dim,
          tensor_type_text(x).text);
-    text_free(&words);
-    text_free(&size);
     return STATUS_SHAPE;
 }
 

@@ -7,12 +7,12 @@
 #include "base/memory.h"
 #include "device/foretell.h"
 #include "shape/rules.h"
+#include "tensor/compose.h"
 #include "tensor/gradient/remake.h"
 #include "tensor/gradient/tape_node.h"
 #include "tensor/index_plan.h"
 #include "tensor/map.h"
 #include "tensor/parameter.h"
-#include "tensor/view.h"
 
 // Takes a reference when a step made another tensor of it.
 static Status step(Tensor **x, Status status, Tensor *next) {
@@ -24,11 +24,11 @@ static Status step(Tensor **x, Status status, Tensor *next) {
 // The positions as a 1-D tensor next to x.
 static Status index_tensor(Device *device, const int64_t *numbers, int64_t count, Tensor **out) {
     Shape shape = {.rank = 1, .dims = {count}};
-    TRY(tensor_new(device, DTYPE_INT64, &shape, out));
+    SCOPED_TENSOR(result);
+    TRY(tensor_new(device, DTYPE_INT64, &shape, &result));
     size_t bytes = (size_t)count * sizeof *numbers;
-    Status status = bytes ? buffer_upload((*out)->view.buffer, 0, numbers, bytes) : STATUS_OK;
-    if (status != STATUS_OK) tensor_release(*out);
-    return status;
+    if (bytes) TRY(buffer_upload(result->view.buffer, 0, numbers, bytes));
+    return compose_give(&result, out);
 }
 
 static Status picked_tensor(Device *device, const Picked *picked, Tensor **out) {
@@ -86,21 +86,19 @@ static Status gather(Tensor *x, int dim, Tensor *positions, Tensor **out) {
     for (int i = 0; i < view->rank; i++) shape.dims[i] = view->dims[i];
     shape.dims[dim] = tensor_count(positions);
     DType dtype = dtype_is_quant(view->dtype) ? DTYPE_FLOAT32 : view->dtype;
-    TRY(tensor_new(x->device, dtype, &shape, out));
-    KernelCall kernel = {
-        .kernel = KERNEL_GATHER, .n_inputs = 2, .n_outputs = 1, .op_name = "index"};
-    kernel.inputs[0].view = view;
-    kernel.inputs[1].view = &positions->view;
-    kernel.outputs[0] = &(*out)->view;
-    kernel.options.dim = dim;
-    Status status = op_run_kernel(&kernel);
-    if (status != STATUS_OK) {
-        tensor_release(*out);
-        return status;
-    }
+    SCOPED_TENSOR(result);
+    TRY(tensor_new(x->device, dtype, &shape, &result));
+    KernelCall kernel = {.kernel = KERNEL_GATHER,
+                         .n_inputs = 2,
+                         .n_outputs = 1,
+                         .inputs = {{.view = view}, {.view = &positions->view}},
+                         .outputs = {&result->view},
+                         .options = {.dim = dim},
+                         .op_name = "index"};
+    TRY(op_run_kernel(&kernel));
     TapeRecord record = tape_begin(&gradient_gather_slices, (Tensor *const[]){x, positions}, 2);
     tape_keep(&record, &dim, sizeof dim);
-    return tape_end(&record, STATUS_OK, out);
+    return tape_end(&record, compose_give(&result, out), out);
 }
 
 static Status combined_tensor(Device *device, const IndexPlan *plan, const int64_t *strides,
@@ -117,8 +115,9 @@ typedef struct Items {
 
 // The part that the plan's view shows, before index tensors pick from it.
 static Status plan_part(Tensor *x, const IndexPlan *plan, const Items *items, Tensor **out) {
-    *out = tensor_view_of(x, &plan->view);
-    if (!tape_follows(x)) return STATUS_OK;
+    SCOPED_TENSOR(part);
+    part = tensor_view_of(x, &plan->view);
+    if (!tape_follows(x)) return compose_give(&part, out);
     // The same of a contiguous tensor: what index tensors pick from are whole dimensions.
     IndexItems whole = {.count = 0};
     for (int i = 0; i < items->count; i++) {
@@ -133,10 +132,9 @@ static Status plan_part(Tensor *x, const IndexPlan *plan, const Items *items, Te
     dense.view = tape_dense_view(x);
     IndexPlan dense_plan;
     Status status = index_plan_make(&dense, whole.items, whole.count, &dense_plan);
-    if (status == STATUS_OK) tape_record_part(x, &dense_plan.view, *out);
+    if (status == STATUS_OK) tape_record_part(x, &dense_plan.view, part);
     index_plan_free(&dense_plan);
-    if (status != STATUS_OK) tensor_release(*out);
-    return status;
+    return status == STATUS_OK ? compose_give(&part, out) : status;
 }
 
 // x's view with the picked dimensions first and folded into one.
@@ -172,30 +170,22 @@ static Status gather_many(Tensor *x, const IndexPlan *plan, const Items *items, 
         stride *= plan->view.dims[plan->picked[i].dim];
     }
     if (dtype_is_quant(x->view.dtype)) return op_fail_quantised("indexing by several tensors", x);
-    Tensor *positions, *folded;
+    SCOPED_TENSOR(positions);
+    SCOPED_TENSOR(folded);
     TRY(combined_tensor(x->device, plan, strides, &positions));
-    Status status = fold_picked(x, plan, items, &folded);
-    if (status == STATUS_OK) {
-        status = gather(folded, 0, positions, out);
-        tensor_release(folded);
-    }
-    tensor_release(positions);
-    return status;
+    TRY(fold_picked(x, plan, items, &folded));
+    return gather(folded, 0, positions, out);
 }
 
 static Status gather_one(Tensor *x, const IndexPlan *plan, const Items *items, Tensor **out) {
     const Picked *picked = &plan->picked[0];
     if (dtype_is_quant(x->view.dtype) && picked->dim != 0)
         return op_fail_quantised("indexing beyond dimension 0", x);
-    Tensor *positions, *part;
+    SCOPED_TENSOR(positions);
+    SCOPED_TENSOR(part);
     TRY(picked_tensor(x->device, picked, &positions));
-    Status status = plan_part(x, plan, items, &part);
-    if (status == STATUS_OK) {
-        status = gather(part, picked->dim, positions, out);
-        tensor_release(part);
-    }
-    tensor_release(positions);
-    return status;
+    TRY(plan_part(x, plan, items, &part));
+    return gather(part, picked->dim, positions, out);
 }
 
 static Status get_planned(Tensor *x, const IndexPlan *plan, const Items *items, Tensor **out) {
@@ -303,13 +293,12 @@ static Status scatter_one(Tensor *target, const IndexPlan *plan, Tensor **value)
     Shape folded = {.rank = plan->view.rank};
     for (int i = 0; i < folded.rank; i++)
         folded.dims[i] = i == picked->dim ? count : plan->view.dims[i];
-    Tensor *reshaped = NULL, *positions;
+    Tensor *reshaped = NULL;
+    SCOPED_TENSOR(positions);
     Status status = tensor_reshape(*value, &folded, &reshaped);
     TRY(step(value, status, reshaped));
     TRY(picked_tensor(target->device, picked, &positions));
-    status = scatter(&plan->view, picked->dim, positions, *value);
-    tensor_release(positions);
-    return status;
+    return scatter(&plan->view, picked->dim, positions, *value);
 }
 
 // Where every element of the part lies in the target's contiguous storage: picked positions
@@ -346,21 +335,16 @@ static Status scatter_many(Tensor *target, const IndexPlan *plan, Tensor **value
     TRY(move_block(value, plan->place, 0, plan->picked_shape.rank));
     Shape row = {.rank = 1, .dims = {-1}};
     if (tensor_count(*value) == 0) return STATUS_OK;
-    Tensor *flat = NULL, *storage, *positions;
+    Tensor *flat = NULL;
+    SCOPED_TENSOR(storage);
+    SCOPED_TENSOR(positions);
     Status status = tensor_reshape(*value, &row, &flat);
     TRY(step(value, status, flat));
     int64_t count;
-    int64_t *numbers = element_positions(target, plan, &count);
-    status = index_tensor(target->device, numbers, count, &positions);
-    free(numbers);
-    TRY(status);
-    status = tensor_reshape(target, &row, &storage);
-    if (status == STATUS_OK) {
-        status = scatter(&storage->view, 0, positions, *value);
-        tensor_release(storage);
-    }
-    tensor_release(positions);
-    return status;
+    SCOPED_MEMORY int64_t *numbers = element_positions(target, plan, &count);
+    TRY(index_tensor(target->device, numbers, count, &positions));
+    TRY(tensor_reshape(target, &row, &storage));
+    return scatter(&storage->view, 0, positions, *value);
 }
 
 static Status set_planned(Tensor *target, const IndexPlan *plan, const OpInput *value) {
@@ -435,16 +419,11 @@ static Status set_plain(Tensor **target, const IndexItem *items, int count, OpIn
         x->origin = origin_current;
         return STATUS_OK;
     }
-    Tensor *copy;
+    SCOPED_TENSOR(copy);
     TRY(tensor_clone(x, &copy));
-    Status status = set_items(copy, items, count, &value);
-    if (status != STATUS_OK) {
-        tensor_release(copy);
-        return status;
-    }
+    TRY(set_items(copy, items, count, &value));
     tensor_release(x);
-    *target = copy;
-    return STATUS_OK;
+    return compose_give(&copy, target);
 }
 
 static void release_items(void *kept) {

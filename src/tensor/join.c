@@ -6,11 +6,11 @@
 #include "base/memory.h"
 #include "device/foretell.h"
 #include "shape/rules.h"
+#include "tensor/compose.h"
 #include "tensor/gradient/gradient.h"
 #include "tensor/join.h"
 #include "tensor/map.h"
 #include "tensor/scalar.h"
-#include "tensor/view.h"
 
 enum { PIECES_MAX = 1 << 28 };
 
@@ -62,17 +62,12 @@ Status tensor_concat(Tensor *const *tensors, size_t count, int64_t dim, Tensor *
     TRY(op_dim(tensors[0], dim, &at));
     TensorType type;
     TRY(concat_type(tensors, count, at, &type));
-    Tensor *result;
+    SCOPED_TENSOR(result);
     TRY(tensor_new(tensors[0]->device, type.dtype, &type.shape, &result));
-    Status status = concat_pieces(tensors, count, at, result);
-    if (status != STATUS_OK) {
-        tensor_release(result);
-        return status;
-    }
+    TRY(concat_pieces(tensors, count, at, result));
     TapeRecord record = tape_begin(&gradient_concat, tensors, (int)count);
     tape_keep(&record, &at, sizeof at);
-    *out = result;
-    return tape_end(&record, STATUS_OK, out);
+    return tape_end(&record, compose_give(&result, out), out);
 }
 
 Status tensor_stack(Tensor *const *tensors, size_t count, int64_t dim, Tensor **out) {
@@ -158,28 +153,18 @@ Status tensor_repeat_dim(Tensor *x, int dim, int64_t times, bool each, Tensor **
                     "cannot repeat %s %" PRId64 " times: its size does not fit in 64 bits",
                     tensor_type_name(x).text, times);
     // Both sides get a dimension for the repetition, along which x is broadcast.
-    Tensor *raised, *result = NULL;
+    SCOPED_TENSOR(raised);
+    SCOPED_TENSOR(result);
+    SCOPED_TENSOR(view);
     TRY(tensor_unsqueeze(x, each ? dim + 1 : dim, &raised));
-    Status status = tensor_new(x->device, x->view.dtype, &shape, &result);
-    if (status == STATUS_OK) {
-        Shape target = tensor_shape(raised);
-        target.dims[each ? dim + 1 : dim] = times;
-        Tensor *view;
-        status = tensor_reshape(result, &target, &view);
-        if (status == STATUS_OK) {
-            status = op_copy(raised, view);
-            tensor_release(view);
-        }
-    }
-    tensor_release(raised);
-    if (status != STATUS_OK) {
-        tensor_release(result);
-        return status;
-    }
+    TRY(tensor_new(x->device, x->view.dtype, &shape, &result));
+    Shape target = tensor_shape(raised);
+    target.dims[each ? dim + 1 : dim] = times;
+    TRY(tensor_reshape(result, &target, &view));
+    TRY(op_copy(raised, view));
     TapeRecord record = tape_begin(&gradient_repeat, &x, 1);
     tape_keep(&record, (int64_t[]){dim, times, each}, 3 * sizeof(int64_t));
-    *out = result;
-    return tape_end(&record, STATUS_OK, out);
+    return tape_end(&record, compose_give(&result, out), out);
 }
 
 Status tensor_roll_dim(Tensor *x, int dim, int64_t shift, Tensor **out) {
@@ -187,13 +172,11 @@ Status tensor_roll_dim(Tensor *x, int dim, int64_t shift, Tensor **out) {
     int64_t size = shape.dims[dim];
     int64_t start = size ? ((-(shift % size)) % size + size) % size : 0; // what becomes the first
     ASSERT(start >= 0 && start <= size);
-    Tensor *tail, *head = NULL;
+    SCOPED_TENSOR(tail);
+    SCOPED_TENSOR(head);
     TRY(tensor_slice(x, dim, start, size, &tail));
-    Status status = tensor_slice(x, dim, 0, start, &head);
-    if (status == STATUS_OK) status = tensor_concat((Tensor *const[]){tail, head}, 2, dim, out);
-    tensor_release(tail);
-    tensor_release(head);
-    return status;
+    TRY(tensor_slice(x, dim, 0, start, &head));
+    return tensor_concat((Tensor *const[]){tail, head}, 2, dim, out);
 }
 
 static Status copy_inside(Tensor *x, Tensor *out, const int64_t *before) {
@@ -203,11 +186,11 @@ static Status copy_inside(Tensor *x, Tensor *out, const int64_t *before) {
         ResolvedSlice slice = {before[i], 1, x->view.dims[i]};
         TRY(view_slice(out, i, &view, i, &slice));
     }
-    Tensor *inside = tensor_view_of(out, &view);
-    Status status = op_copy(x, inside);
-    if (status == STATUS_OK && tape_follows(x)) tape_record_place(x, &view, out);
-    tensor_release(inside);
-    return status;
+    SCOPED_TENSOR(inside);
+    inside = tensor_view_of(out, &view);
+    TRY(op_copy(x, inside));
+    if (tape_follows(x)) tape_record_place(x, &view, out);
+    return STATUS_OK;
 }
 
 Status tensor_pad(Tensor *x, const int64_t *before, const int64_t *after, Scalar value,
@@ -222,16 +205,11 @@ Status tensor_pad(Tensor *x, const int64_t *before, const int64_t *after, Scalar
             return fail(STATUS_SHAPE, "cannot pad %s: its size would not fit in 64 bits",
                         tensor_type_name(x).text);
     }
-    Tensor *result;
+    SCOPED_TENSOR(result);
     TRY(tensor_new(x->device, x->view.dtype, &shape, &result));
-    Status status = op_fill_view(&result->view, value, "pad");
-    if (status == STATUS_OK) status = copy_inside(x, result, before);
-    if (status != STATUS_OK) {
-        tensor_release(result);
-        return status;
-    }
-    *out = result;
-    return STATUS_OK;
+    TRY(op_fill_view(&result->view, value, "pad"));
+    TRY(copy_inside(x, result, before));
+    return compose_give(&result, out);
 }
 
 static Status copy_across(const Tensor *source, const Tensor *copy) {
@@ -252,19 +230,13 @@ Status tensor_to_device(Tensor *x, Device *device, Tensor **out) {
         *out = tensor_same(x);
         return STATUS_OK;
     }
-    Tensor *source;
+    SCOPED_TENSOR(source);
+    SCOPED_TENSOR(copy);
     TRY(tensor_contiguous(x, &source));
     Shape shape = tensor_shape(source);
-    Tensor *copy = NULL;
-    Status status = tensor_new(device, source->view.dtype, &shape, &copy);
-    if (status == STATUS_OK) status = copy_across(source, copy);
-    tensor_release(source);
-    if (status != STATUS_OK) {
-        tensor_release(copy);
-        return status;
-    }
+    TRY(tensor_new(device, source->view.dtype, &shape, &copy));
+    TRY(copy_across(source, copy));
     TapeRecord record = tape_begin(&gradient_device, &x, 1);
     tape_keep(&record, &x->device, sizeof(Device *));
-    *out = copy;
-    return tape_end(&record, STATUS_OK, out);
+    return tape_end(&record, compose_give(&copy, out), out);
 }

@@ -162,21 +162,15 @@ static Status tile(Tensor *x, const IntList *repeats, Tensor **out) {
         int own = i - (shape.rank - x->view.rank);
         shape.dims[i] = own < 0 ? 1 : x->view.dims[own];
     }
-    Tensor *result;
+    SCOPED_TENSOR(result);
     TRY(tensor_reshape(x, &shape, &result));
     for (int i = 0; i < count; i++) {
         if (repeats->items[i] == 1) continue;
         Tensor *next;
-        Status status =
-            tensor_repeat_dim(result, shape.rank - count + i, repeats->items[i], false, &next);
-        if (status != STATUS_OK) {
-            tensor_release(result);
-            return status;
-        }
+        TRY(tensor_repeat_dim(result, shape.rank - count + i, repeats->items[i], false, &next));
         advance_to(&result, next);
     }
-    *out = result;
-    return STATUS_OK;
+    return compose_give(&result, out);
 }
 
 Status op_run_repeat(const OpCall *call, Tensor **results) {
@@ -195,21 +189,17 @@ Status op_run_tile(const OpCall *call, Tensor **results) {
 }
 
 Status op_run_flip(const OpCall *call, Tensor **results) {
-    Tensor *result = tensor_same(first_input(call));
+    SCOPED_TENSOR(result);
+    result = tensor_same(first_input(call));
     int rank = result->view.rank;
     bool all = !op_has(call, ATTRIBUTE_dims);
     int count = all ? rank : call->attributes->dims.rank;
     for (int i = 0; i < count; i++) {
         Tensor *next;
-        Status status = tensor_flip(result, all ? i : call->attributes->dims.dims[i], &next);
-        if (status != STATUS_OK) {
-            tensor_release(result);
-            return status;
-        }
+        TRY(tensor_flip(result, all ? i : call->attributes->dims.dims[i], &next));
         advance_to(&result, next);
     }
-    *results = result;
-    return STATUS_OK;
+    return compose_give(&result, results);
 }
 
 // Without dims the elements are rolled as one row.
@@ -221,14 +211,11 @@ static Status roll_flat(Tensor *x, const IntList *shifts, Tensor **out) {
         *out = tensor_same(x);
         return STATUS_OK;
     }
-    Tensor *row, *rolled;
+    SCOPED_TENSOR(row);
+    SCOPED_TENSOR(rolled);
     TRY(tensor_reshape(x, &flat, &row));
-    Status status = tensor_roll_dim(row, 0, shifts->items[0], &rolled);
-    tensor_release(row);
-    TRY(status);
-    status = tensor_reshape(rolled, &shape, out);
-    tensor_release(rolled);
-    return status;
+    TRY(tensor_roll_dim(row, 0, shifts->items[0], &rolled));
+    return tensor_reshape(rolled, &shape, out);
 }
 
 Status op_run_roll(const OpCall *call, Tensor **results) {
@@ -239,32 +226,27 @@ Status op_run_roll(const OpCall *call, Tensor **results) {
     if ((size_t)dims->rank != shifts->count)
         return fail(STATUS_VALUE, "roll: there are %zu shifts for %d dims", shifts->count,
                     dims->rank);
-    Tensor *result = tensor_same(x);
+    SCOPED_TENSOR(result);
+    result = tensor_same(x);
     for (int i = 0; i < dims->rank; i++) {
         int dim;
         Tensor *next;
-        Status status = op_dim(x, dims->dims[i], &dim);
-        if (status == STATUS_OK) status = tensor_roll_dim(result, dim, shifts->items[i], &next);
-        if (status != STATUS_OK) {
-            tensor_release(result);
-            return status;
-        }
+        TRY(op_dim(x, dims->dims[i], &dim));
+        TRY(tensor_roll_dim(result, dim, shifts->items[i], &next));
         advance_to(&result, next);
     }
-    *results = result;
-    return STATUS_OK;
+    return compose_give(&result, results);
 }
 
 Status op_run_slice(const OpCall *call, Tensor **results) {
-    Tensor *x = first_input(call), *row;
+    Tensor *x = first_input(call);
+    SCOPED_TENSOR(row);
     const OpAttributes *attributes = call->attributes;
     TensorType type = tensor_type(x);
     TRY(shape_slice_row(&type));
     TRY(tensor_select(x, 0, attributes->row, &row));
-    Status status = tensor_slice(row, 0, scalar_integer(attributes->start),
-                                 scalar_integer(attributes->stop), results);
-    tensor_release(row);
-    return status;
+    return tensor_slice(row, 0, scalar_integer(attributes->start), scalar_integer(attributes->stop),
+                        results);
 }
 
 Status op_run_slice_first(const OpCall *call, Tensor **results) {

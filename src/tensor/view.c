@@ -89,9 +89,7 @@ static Status reshape_quantised(Tensor *x, const Shape *shape, Tensor **out) {
     int rank = x->view.rank;
     bool rows_stay =
         shape->rank > 0 && rank > 0 && shape->dims[shape->rank - 1] == x->view.dims[rank - 1];
-    if (!rows_stay || !tensor_is_contiguous(x)) {
-        return fail_blocks(x, shape);
-    }
+    if (!rows_stay || !tensor_is_contiguous(x)) return fail_blocks(x, shape);
     TensorView view = x->view;
     lay_out(&view, shape);
     *out = tensor_view_of(x, &view);

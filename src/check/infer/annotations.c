@@ -71,7 +71,7 @@ static const Fact *misfit(Inference *in, const Checked *checked) {
 }
 
 static const Fact *misfit_of_kind(Inference *in, const Checked *checked) {
-    Text value = {0};
+    SCOPED_TEXT(value);
     fact_describe(checked->fact, &value);
     if (checked->fact->kind == FACT_NONE)
         fail(STATUS_TYPE, "%s must be %s, but there is no value", checked->what,
@@ -79,7 +79,6 @@ static const Fact *misfit_of_kind(Inference *in, const Checked *checked) {
     else
         fail(STATUS_TYPE, "%s must be %s, but it is %s", checked->what,
              type_text(in, checked->type), text_get(&value));
-    text_free(&value);
     return misfit(in, checked);
 }
 

@@ -127,7 +127,8 @@ void infer_report(Inference *in, Span span, const Operand *operands, size_t coun
     Severity severity = infer_certain(in) ? SEVERITY_ERROR : SEVERITY_WARNING;
     if (in->silent || in->dead || in->fuel <= 0) return;
     if ((severity == SEVERITY_WARNING && !in->warnings) || is_reported(in, span, severity)) return;
-    Text label = {0}, help = {0};
+    SCOPED_TEXT(label);
+    SCOPED_TEXT(help);
     TraceFrame frames[TRACE_MAX];
     Diagnostic diagnostic = {.severity = severity,
                              .kind = error_current()->kind,
@@ -151,6 +152,4 @@ void infer_report(Inference *in, Span span, const Operand *operands, size_t coun
     diagnostic.trace_count = trace_calls(in, span, frames);
     diagnostic_own(&diagnostic);
     VECTOR_PUSH(&in->found, diagnostic);
-    text_free(&label);
-    text_free(&help);
 }
