@@ -4,7 +4,6 @@
 // them, and numbers of the image, of which each thread brings those of one pixel.
 #include "types.glsl"
 #include "host/convolution_results.h"
-#include "convolution.glsl"
 
 const uint PIXELS = 128, TILE = 64, DEPTH = 8, PITCH = PIXELS + 4;
 layout(local_size_x = 128) in;
@@ -15,40 +14,9 @@ const uint PACKED = FLOAT64;
 const uint PACKED = FLOAT32;
 #endif
 
+#include "panels.glsl"
+
 shared real weights[DEPTH * TILE], numbers[DEPTH * PITCH];
-
-// Where the next panel comes from.
-uint window_y, window_x, channel;
-uint64_t weight_at, tap_at;
-bool is_inside;
-// The pixel that this thread brings.
-int top, left;
-uint64_t pixel_at, channel_bytes;
-bool is_pixel;
-
-uint64_t bytes_of(int64_t elements, uint dtype) {
-    return uint64_t(elements * int64_t(element_bytes(dtype)));
-}
-
-void find_tap() {
-    int y = seen_at(top, window_y, 0), x = seen_at(left, window_x, 1);
-    is_inside = is_pixel && y >= 0 && x >= 0;
-    tap_at =
-        pixel_at + bytes_of(int64_t(y) * shape.image[2] + int64_t(x) * shape.image[3], IN_DTYPE);
-}
-
-void step_panel() {
-    channel += DEPTH;
-    tap_at += channel_bytes * uint64_t(DEPTH);
-    weight_at += bytes_of(int64_t(shape.out_tiles * TILE * DEPTH), PACKED);
-    if (channel < shape.channels) return;
-    channel = 0;
-    if (++window_x == shape.window[1]) {
-        window_x = 0;
-        window_y++;
-    }
-    find_tap();
-}
 
 // What is not there is read elsewhere and dropped by whoever uses it: loads without branches
 // overlap.
@@ -95,23 +63,9 @@ void main() {
     uint group = gl_WorkGroupID.z / shape.out_tiles;
     uint out_first = gl_WorkGroupID.z % shape.out_tiles * TILE;
     uint64_t my_pixel = tile * uint64_t(PIXELS) + uint64_t(thread);
-    is_pixel = my_pixel < uint64_t(shape.pixels);
-    uint rest = uint(my_pixel);
-    left = int(rest % shape.out_dims[1]) * shape.stride[1] - shape.padding[1];
-    rest /= shape.out_dims[1];
-    top = int(rest % shape.out_dims[0]) * shape.stride[0] - shape.padding[0];
-    channel_bytes = bytes_of(shape.image[1], IN_DTYPE);
-    pixel_at = image_address +
-               bytes_of(int64_t(rest / shape.out_dims[0]) * shape.image[0], IN_DTYPE) +
-               channel_bytes * uint64_t(group * shape.channels);
-    uint panels = (shape.channels + DEPTH - 1) / DEPTH * shape.window[0] * shape.window[1];
-    uint packed_row = shape.out_tiles * TILE; // weights of a channel
-    weight_at = weight_address + bytes_of(int64_t(group * panels) * int64_t(DEPTH * packed_row) +
-                                              int64_t(thread / (TILE / 4) * packed_row + out_first +
-                                                      thread % (TILE / 4) * 4),
-                                          PACKED);
-    window_y = window_x = channel = 0;
-    find_tap();
+    uint row_weights = shape.out_tiles * TILE; // of a channel
+    uint panels = begin_panels(my_pixel, group, thread / (TILE / 4) * row_weights + out_first +
+                                                    thread % (TILE / 4) * 4);
 
     real sums[8][8];
     [[unroll]] for (uint i = 0; i < 8; i++)

@@ -2,40 +2,15 @@
 // channels and matrices of 16 x 16, of which a subgroup has 2 x 4.
 #include "matrix_units.glsl"
 #include "host/convolution_results.h"
-#include "convolution.glsl"
 
 const uint PIXELS = 128, TILE = 64, DEPTH = 32;
 layout(local_size_x = 128) in;
+const uint PACKED = FLOAT16; // or bfloat16
+#include "panels.glsl"
 
 // In vectors of eight numbers: weights [channel][out], numbers [pixel][channel].
 const uint W_PITCH = TILE / 8 + 1, X_PITCH = DEPTH / 8 + 1, X_FIRST = DEPTH * W_PITCH;
 shared uvec4 panels[X_FIRST + PIXELS * X_PITCH];
-
-uint window_y, window_x, channel; // of the next panel
-uint64_t weight_at, tap_at;
-bool is_inside;
-int top, left; // of the pixel that this thread brings
-uint64_t pixel_at, channel_bytes;
-bool is_pixel;
-
-void find_tap() {
-    int y = seen_at(top, window_y, 0), x = seen_at(left, window_x, 1);
-    is_inside = is_pixel && y >= 0 && x >= 0;
-    tap_at = pixel_at + 2UL * uint64_t(int64_t(y) * shape.image[2] + int64_t(x) * shape.image[3]);
-}
-
-void step_panel() {
-    channel += DEPTH;
-    tap_at += channel_bytes * uint64_t(DEPTH);
-    weight_at += uint64_t(2 * shape.out_tiles * TILE * DEPTH);
-    if (channel < shape.channels) return;
-    channel = 0;
-    if (++window_x == shape.window[1]) {
-        window_x = 0;
-        window_y++;
-    }
-    find_tap();
-}
 
 // What is not there is read elsewhere and dropped by whoever uses it: loads without branches
 // overlap.
@@ -98,21 +73,9 @@ void main() {
     uint group = gl_WorkGroupID.z / shape.out_tiles;
     uint out_first = gl_WorkGroupID.z % shape.out_tiles * TILE;
     uint64_t my_pixel = tile * uint64_t(PIXELS) + uint64_t(thread);
-    is_pixel = my_pixel < uint64_t(shape.pixels);
-    uint rest = uint(my_pixel);
-    left = int(rest % shape.out_dims[1]) * shape.stride[1] - shape.padding[1];
-    rest /= shape.out_dims[1];
-    top = int(rest % shape.out_dims[0]) * shape.stride[0] - shape.padding[0];
-    channel_bytes = 2UL * uint64_t(shape.image[1]);
-    pixel_at = image_address + 2UL * uint64_t(int64_t(rest / shape.out_dims[0]) * shape.image[0]) +
-               channel_bytes * uint64_t(group * shape.channels);
-    uint panels_all = (shape.channels + DEPTH - 1) / DEPTH * shape.window[0] * shape.window[1];
     uint row_weights = shape.out_tiles * TILE; // of a channel
-    weight_at =
-        weight_address + 2UL * (uint64_t(group * panels_all) * uint64_t(DEPTH * row_weights) +
-                                uint64_t(thread / 8 * row_weights + out_first + thread % 8 * 8));
-    window_y = window_x = channel = 0;
-    find_tap();
+    uint panels_all =
+        begin_panels(my_pixel, group, thread / 8 * row_weights + out_first + thread % 8 * 8);
 
     uint part_out = gl_SubgroupID / 2 * 32, part_pixel = gl_SubgroupID % 2 * 64; // of this subgroup
     fcoopmatNV<32, gl_ScopeSubgroup, M, N> sums[2][4];

@@ -17,10 +17,6 @@ uint64_t column_at[EACH];
 uint pixel_x, pixel_y;
 uint64_t pixels_left, image_at, up_at; // of this and the batch's image
 
-uint64_t bytes_of(int64_t elements, uint dtype) {
-    return uint64_t(elements * int64_t(element_bytes(dtype)));
-}
-
 void find_columns(uint first, uint row) {
     uint taps = shape.window[0] * shape.window[1];
     [[unroll]] for (uint r = 0; r < EACH; r++) {
