@@ -66,26 +66,9 @@ static inline WideInteger greatest_divisor(WideInteger a, WideInteger b) {
     return x;
 }
 
-#define FORMULA(code, formula)                                                                     \
-    static WideInteger map_##code(WideInteger x, WideInteger y, WideInteger z) {                   \
-        (void)x, (void)y, (void)z;                                                                 \
-        return formula;                                                                            \
-    }
-#define MAP1(code, formula, ...) FORMULA(code, formula)
-#define MAP2(code, formula, ...) FORMULA(code, formula)
-#define MAP3(code, formula, ...) FORMULA(code, formula)
+#define TABLE const IntegerFormula scalar_integer_formulas[MAP_COUNT]
 #define MAP1I MAP1
 #define MAP2I MAP2
 #define MAP1F(code, formula, ...)
 #define MAP2F(code, formula, ...)
-#include "catalog/maps.def"
-#undef MAP1
-#undef MAP2
-#undef MAP3
-
-#define MAP1(code, formula, ...) [MAP_##code] = map_##code,
-#define MAP2(code, formula, ...) [MAP_##code] = map_##code,
-#define MAP3(code, formula, ...) [MAP_##code] = map_##code,
-const IntegerFormula scalar_integer_formulas[MAP_COUNT] = {
-#include "catalog/maps.def"
-};
+#include "tensor/scalar_formulas.h"
