@@ -45,9 +45,8 @@ static Value sampler_call(Interp *interp, Handle *handle, const Value *arguments
     const Sampler *sampler = handle->payload;
     size_t wanted = takes_ids(sampler->op) ? 2 : 1;
     if (count == wanted) return sampler_apply(interp, sampler, arguments[0], arguments[count - 1]);
-    fail(STATUS_ARITY, "the sampler %s takes %zu argument%s, but %zu are given",
-         sampler->op->signature.name, wanted, wanted == 1 ? "" : "s", count);
-    return value_fail();
+    return value_failed(fail(STATUS_ARITY, "the sampler %s takes %zu argument%s, but %zu are given",
+                             sampler->op->signature.name, wanted, wanted == 1 ? "" : "s", count));
 }
 
 static void sampler_print(Handle *handle, Text *out) {

@@ -113,8 +113,8 @@ static Value tap_run(Interp *interp, const List *tap, Value ids) {
 
 static Value tap_call(Interp *interp, Handle *handle, const Value *arguments, size_t count) {
     if (count == 1) return tap_run(interp, handle->attached.as.list, arguments[0]);
-    fail(STATUS_ARITY, "a tap takes 1 argument, the ids, but %zu are given", count);
-    return value_fail();
+    return value_failed(
+        fail(STATUS_ARITY, "a tap takes 1 argument, the ids, but %zu are given", count));
 }
 
 static const HandleType handle_tap = {.name = "tap", .call = tap_call};

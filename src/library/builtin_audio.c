@@ -39,10 +39,8 @@ Value builtin_load_audio(BuiltinCall *call) {
         TRY_VALUE(value_to_int(call->arguments[2], "count", &count));
         if (count < 0) start = -1;
     }
-    if (start < 0) {
-        (void)fail(STATUS_VALUE, "load_audio: start and count must not be negative");
-        return value_fail();
-    }
+    if (start < 0)
+        return value_failed(fail(STATUS_VALUE, "load_audio: start and count must not be negative"));
     Audio audio;
     Tensor *tensor = NULL;
     TRY_VALUE(audio_read(call->arguments[0].as.string->bytes, start, count, &audio));

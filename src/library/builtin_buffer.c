@@ -59,17 +59,15 @@ Value builtin_buffer_alloc(BuiltinCall *call) {
         value_to_int(call->arguments[3], "size", &size) != STATUS_OK ||
         dtype_of_size(size, &dtype) != STATUS_OK)
         return value_fail();
-    if (count < 1) {
-        fail(STATUS_VALUE, "count is %lld; it must be at least 1", (long long)count);
-        return value_fail();
-    }
+    if (count < 1)
+        return value_failed(
+            fail(STATUS_VALUE, "count is %lld; it must be at least 1", (long long)count));
     if (count == 1) return take(call, dtype, 0);
     size_t bytes = tensor_buffer_bytes(buffer_argument(call));
-    if ((uint64_t)count > bytes) {
-        fail(STATUS_VALUE, "count is %lld; a buffer of %zu bytes cannot hold so many",
-             (long long)count, bytes);
-        return value_fail();
-    }
+    if ((uint64_t)count > bytes)
+        return value_failed(fail(STATUS_VALUE,
+                                 "count is %lld; a buffer of %zu bytes cannot hold so many",
+                                 (long long)count, bytes));
     Value list = value_list(0);
     for (int64_t i = 0; i < count; i++) {
         Value tensor = take(call, dtype, 0);

@@ -50,8 +50,7 @@ Value builtin_range_from(BuiltinCall *call) {
     int64_t step = call->arguments[2].as.integer;
     if (step != 0)
         return value_range(call->arguments[0].as.integer, call->arguments[1].as.integer, step);
-    fail(STATUS_VALUE, "range: step must not be 0");
-    return value_fail();
+    return value_failed(fail(STATUS_VALUE, "range: step must not be 0"));
 }
 
 Value builtin_len(BuiltinCall *call) {
@@ -199,10 +198,7 @@ Value builtin_pop(BuiltinCall *call) {
     List *list;
     int64_t index;
     TRY_VALUE(list_to_change(call, &list));
-    if (list->count == 0) {
-        fail(STATUS_INDEX, "pop: the list is empty");
-        return value_fail();
-    }
+    if (list->count == 0) return value_failed(fail(STATUS_INDEX, "pop: the list is empty"));
     TRY_VALUE(value_to_index(call->arguments[1], (int64_t)list->count, "a list", &index));
     return list_remove(list, (size_t)index);
 }
@@ -219,11 +215,10 @@ Value builtin_insert(BuiltinCall *call) {
     TRY_VALUE(value_to_int(call->arguments[1], "an index", &index));
     int64_t count = (int64_t)list->count;
     if (index < 0) index += count;
-    if (index < 0 || index > count) {
-        fail(STATUS_INDEX, "insert: index %lld is out of range for a list of %lld element%s",
-             (long long)call->arguments[1].as.integer, (long long)count, count == 1 ? "" : "s");
-        return value_fail();
-    }
+    if (index < 0 || index > count)
+        return value_failed(fail(
+            STATUS_INDEX, "insert: index %lld is out of range for a list of %lld element%s",
+            (long long)call->arguments[1].as.integer, (long long)count, count == 1 ? "" : "s"));
     list_insert(list, (size_t)index, value_retain(item));
     return value_retain(x);
 }

@@ -195,15 +195,14 @@ Value builtin_divmod(BuiltinCall *call) {
 
 Value builtin_factorial(BuiltinCall *call) {
     int64_t n = call->arguments[0].as.integer, product = 1;
-    if (n < 0) {
-        fail(STATUS_VALUE, "factorial: n must not be negative, but it is %lld", (long long)n);
-        return value_fail();
-    }
+    if (n < 0)
+        return value_failed(
+            fail(STATUS_VALUE, "factorial: n must not be negative, but it is %lld", (long long)n));
     for (int64_t i = 2; i <= n; i++) {
         if (!__builtin_mul_overflow(product, i, &product)) continue;
-        fail(STATUS_OVERFLOW, "factorial(%lld) does not fit a 64-bit int; 20 is the largest n",
-             (long long)n);
-        return value_fail();
+        return value_failed(fail(STATUS_OVERFLOW,
+                                 "factorial(%lld) does not fit a 64-bit int; 20 is the largest n",
+                                 (long long)n));
     }
     return value_int(product);
 }

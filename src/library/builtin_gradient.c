@@ -109,11 +109,10 @@ static Value watch_struct(Watched *watched, const Instance *instance, int depth)
 }
 
 static Value watch_container(Watched *watched, Value x, int depth) {
-    if (depth == DEPTH_MAX) {
-        fail(STATUS_DEPTH, "grad: the argument is nested more than %d deep, or contains itself",
-             DEPTH_MAX);
-        return value_fail();
-    }
+    if (depth == DEPTH_MAX)
+        return value_failed(
+            fail(STATUS_DEPTH, "grad: the argument is nested more than %d deep, or contains itself",
+                 DEPTH_MAX));
     if (x.kind == VALUE_DICT) return watch_dict(watched, x.as.dict, depth);
     if (x.kind == VALUE_STRUCT) return watch_struct(watched, x.as.instance, depth);
     return watch_list(watched, x, depth);
@@ -139,11 +138,11 @@ static Value watch(Watched *watched, Value x, int depth) {
     case VALUE_DICT:
     case VALUE_STRUCT: return watch_container(watched, x, depth);
     default:
-        (void)fail(STATUS_TYPE,
-                   "grad differentiates with respect to tensors, numbers, and lists, dictionaries "
-                   "and structs of them, not %s",
-                   value_text(x).text);
-        return value_fail();
+        return value_failed(
+            fail(STATUS_TYPE,
+                 "grad differentiates with respect to tensors, numbers, and lists, dictionaries "
+                 "and structs of them, not %s",
+                 value_text(x).text));
     }
 }
 
@@ -327,8 +326,8 @@ static Value differentiate_with_value(Task task) {
 }
 
 static Value fail_no_arguments(void) {
-    (void)fail(STATUS_ARITY, "the gradient of a function takes the function's arguments");
-    return value_fail();
+    return value_failed(
+        fail(STATUS_ARITY, "the gradient of a function takes the function's arguments"));
 }
 
 static Value call_derivative(Interp *interp, Handle *handle, const Value *arguments, size_t count) {
@@ -441,11 +440,10 @@ static void record_custom(Value backward, const Value *arguments, size_t count, 
 
 static Value call_custom(Interp *interp, Handle *handle, const Value *arguments, size_t count) {
     const Callable *pair = handle->payload;
-    if (count > TAPE_CUSTOM_INPUTS) {
-        (void)fail(STATUS_ARITY, "a function of custom_grad takes at most %d arguments",
-                   TAPE_CUSTOM_INPUTS);
-        return value_fail();
-    }
+    if (count > TAPE_CUSTOM_INPUTS)
+        return value_failed(fail(STATUS_ARITY,
+                                 "a function of custom_grad takes at most %d arguments",
+                                 TAPE_CUSTOM_INPUTS));
     bool recording = tape_set_enabled(false);
     Value result = interp_call(interp, pair->first, arguments, count);
     tape_set_enabled(recording);

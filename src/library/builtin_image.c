@@ -42,11 +42,10 @@ static Status upload(const Image *image, Tensor **out) {
 Value builtin_load_image(BuiltinCall *call) {
     int64_t channels = call->arguments[1].as.integer, size[2];
     TRY_VALUE(size_of(call->arguments[2], size));
-    if (channels < 0 || channels > 4) {
-        (void)fail(STATUS_VALUE, "load_image: channels is %lld; it must be from 0 to 4",
-                   (long long)channels);
-        return value_fail();
-    }
+    if (channels < 0 || channels > 4)
+        return value_failed(fail(STATUS_VALUE,
+                                 "load_image: channels is %lld; it must be from 0 to 4",
+                                 (long long)channels));
     Image image;
     Tensor *tensor = NULL;
     TRY_VALUE(image_read(call->arguments[0].as.string->bytes, &image));
@@ -106,11 +105,10 @@ static Status save_tensor(Tensor *tensor, const char *path, int quality) {
 Value builtin_save_image(BuiltinCall *call) {
     Tensor *tensor;
     int64_t quality = call->arguments[2].as.integer;
-    if (quality < 1 || quality > 100) {
-        (void)fail(STATUS_VALUE, "save_image: quality is %lld; it must be from 1 to 100",
-                   (long long)quality);
-        return value_fail();
-    }
+    if (quality < 1 || quality > 100)
+        return value_failed(fail(STATUS_VALUE,
+                                 "save_image: quality is %lld; it must be from 1 to 100",
+                                 (long long)quality));
     TRY_VALUE(value_to_tensor(call->arguments[0], "image", &tensor));
     Status status = save_tensor(tensor, call->arguments[1].as.string->bytes, (int)quality);
     tensor_release(tensor);

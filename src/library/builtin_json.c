@@ -18,11 +18,9 @@ Value builtin_parse_json(BuiltinCall *call) {
     json_error_t error;
     json_auto_t *json =
         json_loadb(text->bytes, text->length, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
-    if (!json) {
-        fail(STATUS_FORMAT, "parse_json: %s (line %d, column %d)", error.text, error.line,
-             error.column);
-        return value_fail();
-    }
+    if (!json)
+        return value_failed(fail(STATUS_FORMAT, "parse_json: %s (line %d, column %d)", error.text,
+                                 error.line, error.column));
     return value_from_json(json);
 }
 
@@ -90,11 +88,9 @@ static Status write_value(JsonWriter *writer, Value value) {
 
 Value builtin_to_json(BuiltinCall *call) {
     int64_t indent = call->arguments[1].as.integer;
-    if (indent < 0 || indent > INDENT_MAX) {
-        fail(STATUS_VALUE, "to_json: indent must be 0 to %d, but it is %lld", INDENT_MAX,
-             (long long)indent);
-        return value_fail();
-    }
+    if (indent < 0 || indent > INDENT_MAX)
+        return value_failed(fail(STATUS_VALUE, "to_json: indent must be 0 to %d, but it is %lld",
+                                 INDENT_MAX, (long long)indent));
     JsonWriter writer = {.indent = indent > 0 ? indent : -1,
                          .between = indent > 0 ? "," : ", ",
                          .after_key = ": ",

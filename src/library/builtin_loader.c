@@ -49,11 +49,10 @@ Value builtin_csv_rows(BuiltinCall *call) {
     Value target = call->arguments[1];
     TRY_VALUE(value_to_string(call->arguments[0], "path", &path));
     TRY_VALUE(value_to_string(call->arguments[2], "separator", &separator));
-    if (separator->length != 1) {
-        (void)fail(STATUS_VALUE, "csv_rows: the separator must be one character, but it is %s",
-                   value_text(call->arguments[2]).text);
-        return value_fail();
-    }
+    if (separator->length != 1)
+        return value_failed(fail(STATUS_VALUE,
+                                 "csv_rows: the separator must be one character, but it is %s",
+                                 value_text(call->arguments[2]).text));
     char column[256] = "";
     bool given = target.kind != VALUE_ABSENT && target.kind != VALUE_NONE;
     if (given && target.kind != VALUE_STRING && target.kind != VALUE_INT) {
@@ -82,11 +81,10 @@ Value builtin_image_folder(BuiltinCall *call) {
             count == 2 && sizes[0] > 0 && sizes[1] > 0 && sizes[0] < 1 << 16 && sizes[1] < 1 << 16;
         if (sound) wish = (ImageWish){sizes[0], sizes[1], wish.gray};
         free(sizes);
-        if (!sound) {
-            (void)fail(STATUS_VALUE, "image_folder: size must be [height, width], but it is %s",
-                       value_text(call->arguments[1]).text);
-            return value_fail();
-        }
+        if (!sound)
+            return value_failed(fail(STATUS_VALUE,
+                                     "image_folder: size must be [height, width], but it is %s",
+                                     value_text(call->arguments[1]).text));
     }
     Status status = data_open_images(path->bytes, &wish, &source);
     return give_source(status, source);

@@ -103,18 +103,16 @@ Value builtin_load_model(BuiltinCall *call) {
     ModelOptions options = {.fast = call->arguments[2].as.integer != 0,
                             .has_cache = cache.kind != VALUE_ABSENT};
     if (options.has_cache) options.cache = (DType)cache.as.integer;
-    if (options.has_cache && !dtype_is_float(options.cache)) {
-        fail(STATUS_DTYPE, "a KV cache holds floats, not %s", dtype_name(options.cache));
-        return value_fail();
-    }
+    if (options.has_cache && !dtype_is_float(options.cache))
+        return value_failed(
+            fail(STATUS_DTYPE, "a KV cache holds floats, not %s", dtype_name(options.cache)));
     if (dtype.kind == VALUE_ABSENT) return load(call, &options);
     options.convert = true;
     options.dtype = (DType)dtype.as.integer;
-    if (!dtype_is_float(options.dtype)) {
-        fail(STATUS_DTYPE, "a model's tensors can be converted to float types, not to %s",
-             dtype_name(options.dtype));
-        return value_fail();
-    }
+    if (!dtype_is_float(options.dtype))
+        return value_failed(fail(STATUS_DTYPE,
+                                 "a model's tensors can be converted to float types, not to %s",
+                                 dtype_name(options.dtype)));
     return load(call, &options);
 }
 

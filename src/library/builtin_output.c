@@ -111,10 +111,8 @@ static Value take_line(void) {
     size_t length = newline ? (size_t)(newline - begin) : text->length - at;
     runtime_current->input->at += length + (newline ? 1 : 0);
     if (length > 0 && begin[length - 1] == '\r') length--;
-    if (!utf8_valid(begin, length, NULL)) {
-        fail(STATUS_IO, "the line read from standard input is not UTF-8 text");
-        return value_fail();
-    }
+    if (!utf8_valid(begin, length, NULL))
+        return value_failed(fail(STATUS_IO, "the line read from standard input is not UTF-8 text"));
     Value line = value_string(begin, length);
     if (runtime_current->input->at == text->length) {
         text_clear(text);
@@ -179,11 +177,10 @@ Value builtin_error(BuiltinCall *call) {
         message = message.as.instance->fields[1];
     }
     TRY_VALUE(value_to_string(kind_value, "kind", &kind));
-    if (kind->length == 0 || kind->length >= ERROR_KIND_MAX) {
-        fail(STATUS_VALUE, "error: kind must be a word of 1 to %d letters, but it is %s",
-             ERROR_KIND_MAX - 1, value_text(kind_value).text);
-        return value_fail();
-    }
+    if (kind->length == 0 || kind->length >= ERROR_KIND_MAX)
+        return value_failed(fail(STATUS_VALUE,
+                                 "error: kind must be a word of 1 to %d letters, but it is %s",
+                                 ERROR_KIND_MAX - 1, value_text(kind_value).text));
     fail_with(STATUS_USER, message, NULL, 0);
     if (error_current()->code == STATUS_USER)
         snprintf(error_current()->kind, ERROR_KIND_MAX, "%s", kind->bytes);
@@ -243,8 +240,7 @@ static Value fail_different(const char *how, Value actual, Value expected, Value
         value_describe(expected, &text);
         text_append_char(&text, ')');
     }
-    fail(STATUS_ASSERT, "%s", text_get(&text));
-    return value_fail();
+    return value_failed(fail(STATUS_ASSERT, "%s", text_get(&text)));
 }
 
 Value builtin_assert_eq(BuiltinCall *call) {

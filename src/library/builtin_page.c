@@ -191,10 +191,9 @@ Value builtin_model_norm(BuiltinCall *call) {
 }
 
 static Value activation_call(Interp *interp, Handle *handle, const Value *arguments, size_t count) {
-    if (count != 1) {
-        fail(STATUS_ARITY, "an activation takes 1 argument, but %zu are given", count);
-        return value_fail();
-    }
+    if (count != 1)
+        return value_failed(
+            fail(STATUS_ARITY, "an activation takes 1 argument, but %zu are given", count));
     return attached_apply_hooks(interp, handle->attached, value_retain(arguments[0]));
 }
 

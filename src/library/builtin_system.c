@@ -56,8 +56,8 @@ Value builtin_here(BuiltinCall *call) {
 Value builtin_exit(BuiltinCall *call) {
     int64_t code = call->arguments[0].as.integer;
     if (code >= 0 && code <= 255) return interp_request_exit(call->interp, (int)code);
-    fail(STATUS_VALUE, "exit: code must be 0 to 255, but it is %lld", (long long)code);
-    return value_fail();
+    return value_failed(
+        fail(STATUS_VALUE, "exit: code must be 0 to 255, but it is %lld", (long long)code));
 }
 
 static double seconds_of(clockid_t clock) {
@@ -80,11 +80,9 @@ Value builtin_clock(BuiltinCall *call) {
 Value builtin_sleep(BuiltinCall *call) {
     double seconds;
     TRY_VALUE(value_to_double(call->arguments[0], "sleep: seconds", &seconds));
-    if (!(seconds >= 0)) {
-        fail(STATUS_VALUE, "sleep: seconds must not be negative, but it is %s",
-             value_text(value_float(seconds)).text);
-        return value_fail();
-    }
+    if (!(seconds >= 0))
+        return value_failed(fail(STATUS_VALUE, "sleep: seconds must not be negative, but it is %s",
+                                 value_text(value_float(seconds)).text));
     if (foretelling()) return value_none();
     const double piece = 0.05;
     double end = seconds_of(CLOCK_MONOTONIC) + seconds;
@@ -290,10 +288,9 @@ Value builtin_devices(BuiltinCall *call) {
 
 Value builtin_leak_buffer(BuiltinCall *call) {
     const char *allowed = getenv("TL_TEST_LEAK");
-    if (!allowed || strcmp(allowed, "1") != 0) {
-        fail(STATUS_SETTING, "__leak_buffer works only when TL_TEST_LEAK=1 is set");
-        return value_fail();
-    }
+    if (!allowed || strcmp(allowed, "1") != 0)
+        return value_failed(
+            fail(STATUS_SETTING, "__leak_buffer works only when TL_TEST_LEAK=1 is set"));
     SCOPED_TENSOR(tensor);
     TRY_VALUE(value_to_tensor(call->arguments[0], "x", &tensor));
     Status status = tensor_materialize(tensor);

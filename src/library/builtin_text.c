@@ -80,10 +80,7 @@ Value builtin_trim(BuiltinCall *call) {
 
 Value builtin_replace(BuiltinCall *call) {
     const String *text = string_of(call, 0), *old = string_of(call, 1), *new = string_of(call, 2);
-    if (old->length == 0) {
-        fail(STATUS_VALUE, "replace: old must not be empty");
-        return value_fail();
-    }
+    if (old->length == 0) return value_failed(fail(STATUS_VALUE, "replace: old must not be empty"));
     Text result = {0};
     const char *at = text->bytes, *end = text->bytes + text->length;
     for (;;) {
@@ -163,8 +160,8 @@ Value builtin_chr(BuiltinCall *call) {
     int64_t n = call->arguments[0].as.integer;
     if (n >= 0 && n <= 0x10FFFF && (n < 0xD800 || n > 0xDFFF))
         return value_string(bytes, utf8_encode((uint32_t)n, bytes));
-    fail(STATUS_VALUE, "chr: %lld is not the code point of a character", (long long)n);
-    return value_fail();
+    return value_failed(
+        fail(STATUS_VALUE, "chr: %lld is not the code point of a character", (long long)n));
 }
 
 Value builtin_ord(BuiltinCall *call) {
@@ -172,7 +169,6 @@ Value builtin_ord(BuiltinCall *call) {
     uint32_t codepoint;
     size_t size = utf8_decode(text->bytes, text->length, &codepoint);
     if (size > 0 && size == text->length) return value_int(codepoint);
-    fail(STATUS_VALUE, "ord takes a string of one character, but this has %lld",
-         (long long)string_length(text));
-    return value_fail();
+    return value_failed(fail(STATUS_VALUE, "ord takes a string of one character, but this has %lld",
+                             (long long)string_length(text)));
 }

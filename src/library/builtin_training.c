@@ -71,10 +71,9 @@ Value builtin_detach(BuiltinCall *call) {
 Value builtin_clip_grad_norm(BuiltinCall *call) {
     double limit, norm = 0;
     TRY_VALUE(value_to_double(call->arguments[0], "clip_grad_norm: limit", &limit));
-    if (!(limit > 0)) {
-        fail(STATUS_VALUE, "clip_grad_norm: limit is %g; it must be positive", limit);
-        return value_fail();
-    }
+    if (!(limit > 0))
+        return value_failed(
+            fail(STATUS_VALUE, "clip_grad_norm: limit is %g; it must be positive", limit));
     TensorArray parameters;
     tape_parameters(&parameters);
     uint64_t reads = foretelling() ? foretell_reads() : 0;

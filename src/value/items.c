@@ -110,11 +110,9 @@ static Value items_of_tensor(Tensor *tensor, const char *what) {
 
 static Value items_of_range(const Range *range, const char *what) {
     uint64_t count = range_count(range);
-    if (count > ITEMS_MAX) {
-        fail(STATUS_VALUE, "%s: a range of %llu numbers is too long for a list", what,
-             (unsigned long long)count);
-        return value_fail();
-    }
+    if (count > ITEMS_MAX)
+        return value_failed(fail(STATUS_VALUE, "%s: a range of %llu numbers is too long for a list",
+                                 what, (unsigned long long)count));
     Value list = value_list_of((size_t)count);
     if (list.kind == VALUE_FAIL) return list;
     for (uint64_t i = 0; i < count; i++) {

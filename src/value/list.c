@@ -18,8 +18,8 @@ Value value_list_of(size_t count) {
     Value list = value_list(count);
     if (LIKELY(list.as.list->capacity >= count)) return list;
     value_release(list);
-    (void)fail(STATUS_MEMORY, "out of memory: there is none for a list of %zu values", count);
-    return value_fail();
+    return value_failed(
+        fail(STATUS_MEMORY, "out of memory: there is none for a list of %zu values", count));
 }
 
 Value value_tuple(size_t capacity) {

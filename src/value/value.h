@@ -145,6 +145,11 @@ static inline Value value_absent(void) {
 static inline Value value_fail(void) {
     return (Value){.kind = VALUE_FAIL};
 }
+// Of what failed: return value_failed(fail(...)).
+static inline Value value_failed(Status status) {
+    ASSERT(status != STATUS_OK);
+    return value_fail();
+}
 static inline Value value_bool(bool b) {
     return (Value){.kind = VALUE_BOOL, .as.integer = b};
 }
