@@ -20,8 +20,7 @@ Node *parse_if(Parser *parser) {
     NodeList chain = {0};
     Node *last = NULL;
     for (;;) {
-        SourcePos begin = parser_begin(parser);
-        parser_next(parser);
+        SourcePos begin = parser_skip(parser);
         Node *condition = parse_condition(parser, "if");
         Node *body = condition ? parse_block(parser, "block") : NULL;
         if (!body) return NULL;
@@ -47,8 +46,7 @@ Node *parse_if(Parser *parser) {
 
 Node *parse_try(Parser *parser) {
     ASSERT(parser_is(parser, TOKEN_TRY));
-    SourcePos begin = parser_begin(parser);
-    parser_next(parser);
+    SourcePos begin = parser_skip(parser);
     Node *body = parse_block(parser, "try block");
     if (!body) return NULL;
     if (!parser_accept(parser, TOKEN_CATCH))
@@ -80,16 +78,14 @@ static Node *finish_loop(Parser *parser, NodeKind kind, SourcePos begin, Node *c
 
 Node *parse_while(Parser *parser) {
     ASSERT(parser_is(parser, TOKEN_WHILE));
-    SourcePos begin = parser_begin(parser);
-    parser_next(parser);
+    SourcePos begin = parser_skip(parser);
     Node *condition = parse_condition(parser, "while");
     return condition ? finish_loop(parser, NODE_WHILE, begin, condition) : NULL;
 }
 
 Node *parse_loop(Parser *parser) {
     ASSERT(parser_is(parser, TOKEN_LOOP));
-    SourcePos begin = parser_begin(parser);
-    parser_next(parser);
+    SourcePos begin = parser_skip(parser);
     return finish_loop(parser, NODE_LOOP, begin, NULL);
 }
 
@@ -127,8 +123,7 @@ static bool at_loop_in_parentheses(const Parser *parser) {
 // for x in it { ... }, for i, x in it { ... }, for (a, b) in it { ... }
 Node *parse_for(Parser *parser) {
     ASSERT(parser_is(parser, TOKEN_FOR));
-    SourcePos begin = parser_begin(parser);
-    parser_next(parser);
+    SourcePos begin = parser_skip(parser);
     if (at_loop_in_parentheses(parser))
         return parser_fail_expected_help(
             parser, "the loop's variable",
@@ -151,8 +146,7 @@ Node *parse_for(Parser *parser) {
 
 // with NAME { }, with NAME(argument) { }, with NAME name { }
 Node *parse_with(Parser *parser) {
-    SourcePos begin = parser_begin(parser);
-    parser_next(parser);
+    SourcePos begin = parser_skip(parser);
     Word word;
     if (!parser_take_name(parser, "what to run the block with", &word)) return NULL;
     Node *argument = NULL;
@@ -211,8 +205,7 @@ static bool parse_learn_items(Parser *parser, Node *node, NodeList *statements) 
 
 Node *parse_learn(Parser *parser) {
     ASSERT(parser_is_name(parser_peek(parser), "learn"));
-    SourcePos begin = parser_begin(parser);
-    parser_next(parser);
+    SourcePos begin = parser_skip(parser);
     if (!parser_enter(parser)) return NULL;
     SourcePos body_begin = parser_begin(parser);
     Node *node = node_new(parser, NODE_LEARN, begin);

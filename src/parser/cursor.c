@@ -80,6 +80,10 @@ SourcePos parser_begin(const Parser *parser) {
     return parser_peek(parser)->span.begin;
 }
 
+SourcePos parser_skip(Parser *parser) {
+    return parser_next(parser)->span.begin;
+}
+
 SourcePos parser_end(const Parser *parser) {
     return parser->at > 0 ? parser->tokens.items[parser->at - 1].span.end : parser->file->base;
 }
@@ -217,6 +221,12 @@ bool parser_enter(Parser *parser) {
 void parser_leave(Parser *parser) {
     ASSERT(parser->context.nesting > 0);
     parser->context.nesting--;
+}
+
+Node *node_end(const Parser *parser, Node *node) {
+    ASSERT(parser_end(parser) >= node->span.begin);
+    node->span.end = parser_end(parser);
+    return node;
 }
 
 Node *node_new(Parser *parser, NodeKind kind, SourcePos begin) {

@@ -54,8 +54,7 @@ static Node *function_node(Parser *parser, NodeKind kind, FunctionNode *function
 
 Node *parse_lambda(Parser *parser) {
     ASSERT(parser_is(parser, TOKEN_FN));
-    SourcePos begin = parser_begin(parser);
-    parser_next(parser);
+    SourcePos begin = parser_skip(parser);
     if (parser_is(parser, TOKEN_NAME))
         return parser_fail_expected_help(parser, "`(` to begin the parameters",
                                          "a function used as a value has no name: fn(x) { ... }");
@@ -67,8 +66,7 @@ Node *parse_lambda(Parser *parser) {
 // A method is called behind a `.` or `::`, so any word may be its name.
 static Node *parse_function(Parser *parser, bool method) {
     ASSERT(parser_is(parser, TOKEN_FN));
-    SourcePos begin = parser_begin(parser);
-    parser_next(parser);
+    SourcePos begin = parser_skip(parser);
     FunctionNode *function = arena_allocate(parser->arena, sizeof *function);
     bool named = method ? parser_take_word(parser, "a method name", &function->name)
                         : parser_take_name(parser, "a function name", &function->name);
@@ -101,8 +99,7 @@ static bool parse_field(Parser *parser, Node *node) {
 
 static Node *parse_struct(Parser *parser) {
     ASSERT(parser_is_name(parser_peek(parser), "struct"));
-    SourcePos begin = parser_begin(parser);
-    parser_next(parser);
+    SourcePos begin = parser_skip(parser);
     Node *node = node_new(parser, NODE_STRUCT, begin);
     node->as.structure.name = parser_word(parser, parser_next(parser));
     if (!parse_type_parameters(parser, &node->as.structure.type_parameters,
@@ -119,15 +116,13 @@ static Node *parse_struct(Parser *parser) {
         return parser_fail_expected(parser, "`,` or a newline after this field");
     }
     if (!parser_close_bracket(parser, &outer, "struct")) return NULL;
-    node->span.end = parser_end(parser);
-    return node;
+    return node_end(parser, node);
 }
 
 // impl<T> Name<T> { fns }, impl Drop for Name { fns }
 static Node *parse_impl(Parser *parser) {
     ASSERT(parser_is_name(parser_peek(parser), "impl"));
-    SourcePos begin = parser_begin(parser);
-    parser_next(parser);
+    SourcePos begin = parser_skip(parser);
     Node *node = node_new(parser, NODE_IMPL, begin);
     Word *parameters = NULL; // the arguments of the name below say what they stand for
     size_t parameter_count = 0;
@@ -155,21 +150,18 @@ static Node *parse_impl(Parser *parser) {
         }
     }
     if (!parser_close_bracket(parser, &outer, "impl block")) return NULL;
-    node->span.end = parser_end(parser);
-    return node;
+    return node_end(parser, node);
 }
 
 static Node *parse_import(Parser *parser) {
     ASSERT(parser_is_name(parser_peek(parser), "import"));
-    SourcePos begin = parser_begin(parser);
-    parser_next(parser);
+    SourcePos begin = parser_skip(parser);
     Node *node = node_new(parser, NODE_IMPORT, begin);
     node->as.import.path = parser_string_word(parser_next(parser));
     if (parser_accept(parser, TOKEN_AS) &&
         !parser_take_name(parser, "a name for the module", &node->as.import.alias))
         return NULL;
-    node->span.end = parser_end(parser);
-    return node;
+    return node_end(parser, node);
 }
 
 // test name { }, bench "name" { }, main { }

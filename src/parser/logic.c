@@ -29,8 +29,7 @@ static bool is_arrow(const Token *token) {
 // entity Person = {alice, bob}, entity City
 static Node *parse_entity(Parser *parser) {
     ASSERT(parser_is_name(parser_peek(parser), "entity"));
-    SourcePos begin = parser_begin(parser);
-    parser_next(parser);
+    SourcePos begin = parser_skip(parser);
     Node *node = node_new(parser, NODE_ENTITY, begin);
     node->as.entity.name = parser_word(parser, parser_next(parser));
     node->as.entity.closed = parser_accept(parser, TOKEN_EQUAL);
@@ -46,8 +45,7 @@ static Node *parse_entity(Parser *parser) {
         }
         if (!parser_close_bracket(parser, &outer, "entity type")) return NULL;
     }
-    node->span.end = parser_end(parser);
-    return node;
+    return node_end(parser, node);
 }
 
 static bool ends_column(const Parser *parser) {
@@ -97,8 +95,7 @@ static bool parse_embed(Parser *parser, Node *node) {
 // relation Parent(x: Person, y: Person) equivalence
 static Node *parse_relation(Parser *parser) {
     ASSERT(parser_is_name(parser_peek(parser), "relation"));
-    SourcePos begin = parser_begin(parser);
-    parser_next(parser);
+    SourcePos begin = parser_skip(parser);
     Node *node = node_new(parser, NODE_RELATION, begin);
     node->as.relation.name = parser_word(parser, parser_next(parser));
     if (!parser_is(parser, TOKEN_LEFT_PAREN))
@@ -116,8 +113,7 @@ static Node *parse_relation(Parser *parser) {
         parser_next(parser);
         node->as.relation.equivalence = true;
     }
-    node->span.end = parser_end(parser);
-    return node;
+    return node_end(parser, node);
 }
 
 // --- clauses
@@ -277,8 +273,7 @@ static Node *parse_weighted(Parser *parser) {
         parser_next(parser);
         if (!(fact = parse_weighted_clause(parser))) return NULL;
     }
-    node->span.end = parser_end(parser);
-    return node;
+    return node_end(parser, node);
 }
 
 // Digit(i, d) ~ P[i, d]
@@ -491,8 +486,7 @@ static Node *parse_infer_block(Parser *parser) {
         LIST_PUSH(parser, node->as.inferred.items, node->as.inferred.count, query);
     }
     if (!parser_close_bracket(parser, &outer, "infer block")) return NULL;
-    node->span.end = parser_end(parser);
-    return node;
+    return node_end(parser, node);
 }
 
 Node *parse_logic(Parser *parser, bool *found) {

@@ -179,8 +179,7 @@ static bool end_arm(Parser *parser, const MatchArm *arm) {
 
 Node *parse_match(Parser *parser) {
     ASSERT(parser_is(parser, TOKEN_MATCH));
-    SourcePos begin = parser_begin(parser);
-    parser_next(parser);
+    SourcePos begin = parser_skip(parser);
     Node *subject = parse_head(parser);
     if (!subject) return NULL;
     if (!parser_is(parser, TOKEN_LEFT_BRACE))

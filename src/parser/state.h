@@ -59,6 +59,7 @@ bool parser_at_statement_end(const Parser *parser);
 bool token_begins_statement(const Token *token);           // a keyword that only stands at a start
 bool parser_is_name(const Token *token, const char *word); // a name spelt so, not a reserved word
 SourcePos parser_begin(const Parser *parser);              // of the token at the cursor
+SourcePos parser_skip(Parser *parser);                     // the same, behind which the cursor goes
 SourcePos parser_end(const Parser *parser);                // of the token before it
 Word parser_word(Parser *parser, const Token *token);
 Word parser_string_word(const Token *token); // what a string token says
@@ -98,6 +99,7 @@ const char *keyword_suggest(const char *word, size_t length, bool exact);
 
 // Nodes. The span of a new node reaches from `begin` to the last token read.
 Node *node_new(Parser *parser, NodeKind kind, SourcePos begin);
+Node *node_end(const Parser *parser, Node *node); // the node, which ends before the cursor
 // Makes child's height count in parent's. False (after an error) when the tree grows too high.
 bool node_adopt(Parser *parser, Node *parent, const Node *child);
 

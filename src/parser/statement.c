@@ -45,14 +45,12 @@ static Node *parse_tensor_behind(Parser *parser, SourcePos begin, Word name, Typ
         if (!node->as.tensor.value) return NULL;
         if (!node_adopt(parser, node, node->as.tensor.value)) return NULL;
     }
-    node->span.end = parser_end(parser);
-    return node;
+    return node_end(parser, node);
 }
 
 static Node *parse_let(Parser *parser) {
     ASSERT(parser_is(parser, TOKEN_LET));
-    SourcePos begin = parser_begin(parser);
-    parser_next(parser);
+    SourcePos begin = parser_skip(parser);
     const Token *token = parser_peek(parser);
     if (parser_is_name(token, "mut") && parser_ahead(parser, 1)->kind == TOKEN_NAME)
         return FAIL(parser, .span = token->span, .message = "`let mut` is not needed",
@@ -76,15 +74,13 @@ static Node *parse_let(Parser *parser) {
     } else if (destructures || !node->as.let.type) {
         return fail_no_value(parser);
     }
-    node->span.end = parser_end(parser);
-    return node;
+    return node_end(parser, node);
 }
 
 // tensor w: float16[3, n] learnable = expr
 static Node *parse_tensor(Parser *parser) {
     ASSERT(parser_is_name(parser_peek(parser), "tensor"));
-    SourcePos begin = parser_begin(parser);
-    parser_next(parser);
+    SourcePos begin = parser_skip(parser);
     Word name = parser_word(parser, parser_next(parser));
     parser_next(parser); // the colon that made this a declaration
     TypeNode *type = parse_type(parser);
