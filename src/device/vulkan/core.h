@@ -277,6 +277,17 @@ typedef struct VulkanDevice {
 static inline VulkanDevice *vulkan_of(const Device *device) {
     return device->state;
 }
+static inline VulkanDevice *vulkan_lock(const Device *device) {
+    VulkanDevice *vulkan = vulkan_of(device);
+    pthread_mutex_lock(&vulkan->lock);
+    return vulkan;
+}
+static inline void vulkan_unlock(VulkanDevice *const *vulkan) {
+    pthread_mutex_unlock(&(*vulkan)->lock);
+}
+// The VulkanDevice of a device, whose lock is held until the scope is left.
+#define SCOPED_LOCK(name, device)                                                                  \
+    VulkanDevice *const name __attribute__((cleanup(vulkan_unlock))) = vulkan_lock(device)
 
 // STATUS_OK, or the error of a call: lost devices stay lost. `what` says what was being done.
 Status vulkan_check(VulkanDevice *vulkan, VkResult result, const char *what) MUST_USE;

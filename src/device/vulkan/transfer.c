@@ -39,12 +39,10 @@ static Status upload(VulkanDevice *vulkan, VulkanMemory *memory, size_t offset, 
 
 Status transfer_upload(Device *device, Buffer *buffer, size_t offset, const void *source,
                        size_t bytes) {
-    VulkanDevice *vulkan = vulkan_of(device);
-    pthread_mutex_lock(&vulkan->lock);
+    SCOPED_LOCK(vulkan, device);
     Status status = upload(vulkan, memory_of(buffer), offset, source, bytes);
     if (status == STATUS_OK && offset == 0 && bytes == buffer->bytes && buffer->label.rank >= 0)
         bounds_of_upload(memory_of(buffer), buffer->label.dtype, source, bytes);
-    pthread_mutex_unlock(&vulkan->lock);
     return status;
 }
 
@@ -188,24 +186,19 @@ static Status copy(VulkanDevice *vulkan, VulkanMemory *from, VulkanMemory *to,
 
 Status vulkan_copy(Device *device, VulkanPlace source, VulkanPlace target, size_t bytes) {
     if (bytes == 0 || device->foretold) return STATUS_OK;
-    VulkanDevice *vulkan = vulkan_of(device);
     VkBufferCopy offsets = {source.offset, target.offset, bytes};
-    pthread_mutex_lock(&vulkan->lock);
-    Status status = copy(vulkan, memory_of(source.buffer), memory_of(target.buffer), &offsets);
-    pthread_mutex_unlock(&vulkan->lock);
-    return status;
+    SCOPED_LOCK(vulkan, device);
+    return copy(vulkan, memory_of(source.buffer), memory_of(target.buffer), &offsets);
 }
 
 Status transfer_move(Device *device, void *from, void *to, size_t bytes) {
-    VulkanDevice *vulkan = vulkan_of(device);
     VulkanMemory *source = from, *target = to;
     VkBufferCopy whole = {0, 0, bytes};
     ASSERT(bytes <= source->bytes && bytes <= target->bytes);
-    pthread_mutex_lock(&vulkan->lock);
+    SCOPED_LOCK(vulkan, device);
     Status status =
         vulkan->lost ? vulkan_refuse_lost(vulkan) : copy(vulkan, source, target, &whole);
     if (status == STATUS_OK) target->bounds = source->bounds; // the numbers are the same
-    pthread_mutex_unlock(&vulkan->lock);
     return status;
 }
 
@@ -222,11 +215,8 @@ static Status fill(VulkanDevice *vulkan, VulkanMemory *memory, VulkanRange range
 Status vulkan_fill(Device *device, Buffer *buffer, size_t offset, size_t bytes, uint32_t word) {
     if (bytes == 0 || device->foretold) return STATUS_OK;
     ASSERT(offset % sizeof word == 0 && bytes % sizeof word == 0);
-    VulkanDevice *vulkan = vulkan_of(device);
-    pthread_mutex_lock(&vulkan->lock);
-    Status status = fill(vulkan, memory_of(buffer), (VulkanRange){offset, bytes}, word);
-    pthread_mutex_unlock(&vulkan->lock);
-    return status;
+    SCOPED_LOCK(vulkan, device);
+    return fill(vulkan, memory_of(buffer), (VulkanRange){offset, bytes}, word);
 }
 
 // --- pages of the host ---------------------------------------------------------------------------
@@ -264,11 +254,8 @@ static Status copy_locked(VulkanDevice *vulkan, VulkanMemory *locked, const Stag
 
 Status transfer_locked(Device *device, void *locked, const StagingCopy *copy, bool out,
                        uint64_t *serial) {
-    VulkanDevice *vulkan = vulkan_of(device);
-    pthread_mutex_lock(&vulkan->lock);
-    Status status = copy_locked(vulkan, locked, copy, out, serial);
-    pthread_mutex_unlock(&vulkan->lock);
-    return status;
+    SCOPED_LOCK(vulkan, device);
+    return copy_locked(vulkan, locked, copy, out, serial);
 }
 
 static Status look_for(VulkanDevice *vulkan, uint64_t serial, bool wait, bool *done) {
@@ -279,9 +266,6 @@ static Status look_for(VulkanDevice *vulkan, uint64_t serial, bool wait, bool *d
 }
 
 Status transfer_is_done(Device *device, uint64_t serial, bool wait, bool *done) {
-    VulkanDevice *vulkan = vulkan_of(device);
-    pthread_mutex_lock(&vulkan->lock);
-    Status status = look_for(vulkan, serial, wait, done);
-    pthread_mutex_unlock(&vulkan->lock);
-    return status;
+    SCOPED_LOCK(vulkan, device);
+    return look_for(vulkan, serial, wait, done);
 }

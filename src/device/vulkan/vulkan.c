@@ -42,10 +42,8 @@ static uint64_t available_vulkan(const Device *device) {
 
 static void free_vulkan(Device *device, void *handle, size_t bytes) {
     (void)bytes;
-    VulkanDevice *vulkan = vulkan_of(device);
-    pthread_mutex_lock(&vulkan->lock);
+    SCOPED_LOCK(vulkan, device);
     memory_release(vulkan, handle);
-    pthread_mutex_unlock(&vulkan->lock);
 }
 
 // Types whose blocks only the CPU decodes; a model's tensors of them are converted when it is
@@ -75,21 +73,15 @@ static Status run_vulkan(Device *device, const KernelCall *call) {
 }
 
 static Status submit_vulkan(Device *device) {
-    VulkanDevice *vulkan = vulkan_of(device);
-    pthread_mutex_lock(&vulkan->lock);
-    Status status = stream_submit(vulkan);
-    pthread_mutex_unlock(&vulkan->lock);
-    return status;
+    SCOPED_LOCK(vulkan, device);
+    return stream_submit(vulkan);
 }
 
 static Status wait_vulkan(Device *device) {
-    VulkanDevice *vulkan = vulkan_of(device);
-    pthread_mutex_lock(&vulkan->lock);
-    Status status = stream_submit(vulkan);
-    if (status == STATUS_OK) status = stream_wait(vulkan, vulkan->stream.serial - 1);
-    if (status == STATUS_OK) status = stamps_read_all(vulkan);
-    pthread_mutex_unlock(&vulkan->lock);
-    return status;
+    SCOPED_LOCK(vulkan, device);
+    TRY(stream_submit(vulkan));
+    TRY(stream_wait(vulkan, vulkan->stream.serial - 1));
+    return stamps_read_all(vulkan);
 }
 
 static void check_ledger(const VulkanDevice *vulkan) {
