@@ -252,12 +252,11 @@ static bool find_size(Use *use, bool *seen) {
 
 // A name that no text can have.
 static Word word_made(const Parts *parts, const Word *like, const char *more) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     Word word = *like;
     text_format(&text, "%s %s", like->text, more);
     word.text = arena_copy_string(parts->checker->arena, text_get(&text), text.length);
     word.length = (uint32_t)text.length;
-    text_free(&text);
     return word;
 }
 

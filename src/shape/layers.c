@@ -3,12 +3,10 @@
 
 static Status trailing_differs(const char *op, const TensorType *x, const Shape *trailing,
                                const char *what) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     shape_describe(trailing, &text);
-    Status status = fail(STATUS_SHAPE, "%s: %s is %s, but the trailing dimensions of %s differ", op,
-                         what, text_get(&text), tensor_type_text(x).text);
-    text_free(&text);
-    return status;
+    return fail(STATUS_SHAPE, "%s: %s is %s, but the trailing dimensions of %s differ", op, what,
+                text_get(&text), tensor_type_text(x).text);
 }
 
 Status shape_trailing(const char *op, const TensorType *x, const Shape *trailing,
