@@ -223,7 +223,7 @@ void parser_leave(Parser *parser) {
     parser->context.nesting--;
 }
 
-Node *node_end(const Parser *parser, Node *node) {
+Node *node_finish(const Parser *parser, Node *node) {
     ASSERT(parser_end(parser) >= node->span.begin);
     node->span.end = parser_end(parser);
     return node;

@@ -116,7 +116,7 @@ static Node *parse_struct(Parser *parser) {
         return parser_fail_expected(parser, "`,` or a newline after this field");
     }
     if (!parser_close_bracket(parser, &outer, "struct")) return NULL;
-    return node_end(parser, node);
+    return node_finish(parser, node);
 }
 
 // impl<T> Name<T> { fns }, impl Drop for Name { fns }
@@ -150,7 +150,7 @@ static Node *parse_impl(Parser *parser) {
         }
     }
     if (!parser_close_bracket(parser, &outer, "impl block")) return NULL;
-    return node_end(parser, node);
+    return node_finish(parser, node);
 }
 
 static Node *parse_import(Parser *parser) {
@@ -161,7 +161,7 @@ static Node *parse_import(Parser *parser) {
     if (parser_accept(parser, TOKEN_AS) &&
         !parser_take_name(parser, "a name for the module", &node->as.import.alias))
         return NULL;
-    return node_end(parser, node);
+    return node_finish(parser, node);
 }
 
 // test name { }, bench "name" { }, main { }

@@ -45,7 +45,7 @@ static Node *parse_entity(Parser *parser) {
         }
         if (!parser_close_bracket(parser, &outer, "entity type")) return NULL;
     }
-    return node_end(parser, node);
+    return node_finish(parser, node);
 }
 
 static bool ends_column(const Parser *parser) {
@@ -113,7 +113,7 @@ static Node *parse_relation(Parser *parser) {
         parser_next(parser);
         node->as.relation.equivalence = true;
     }
-    return node_end(parser, node);
+    return node_finish(parser, node);
 }
 
 // --- clauses
@@ -273,7 +273,7 @@ static Node *parse_weighted(Parser *parser) {
         parser_next(parser);
         if (!(fact = parse_weighted_clause(parser))) return NULL;
     }
-    return node_end(parser, node);
+    return node_finish(parser, node);
 }
 
 // Digit(i, d) ~ P[i, d]
@@ -486,7 +486,7 @@ static Node *parse_infer_block(Parser *parser) {
         LIST_PUSH(parser, node->as.inferred.items, node->as.inferred.count, query);
     }
     if (!parser_close_bracket(parser, &outer, "infer block")) return NULL;
-    return node_end(parser, node);
+    return node_finish(parser, node);
 }
 
 Node *parse_logic(Parser *parser, bool *found) {

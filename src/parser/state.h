@@ -99,7 +99,7 @@ const char *keyword_suggest(const char *word, size_t length, bool exact);
 
 // Nodes. The span of a new node reaches from `begin` to the last token read.
 Node *node_new(Parser *parser, NodeKind kind, SourcePos begin);
-Node *node_end(const Parser *parser, Node *node); // the node, which ends before the cursor
+Node *node_finish(const Parser *parser, Node *node); // the node, which ends before the cursor
 // Makes child's height count in parent's. False (after an error) when the tree grows too high.
 bool node_adopt(Parser *parser, Node *parent, const Node *child);
 

@@ -45,7 +45,7 @@ static Node *parse_tensor_behind(Parser *parser, SourcePos begin, Word name, Typ
         if (!node->as.tensor.value) return NULL;
         if (!node_adopt(parser, node, node->as.tensor.value)) return NULL;
     }
-    return node_end(parser, node);
+    return node_finish(parser, node);
 }
 
 static Node *parse_let(Parser *parser) {
@@ -74,7 +74,7 @@ static Node *parse_let(Parser *parser) {
     } else if (destructures || !node->as.let.type) {
         return fail_no_value(parser);
     }
-    return node_end(parser, node);
+    return node_finish(parser, node);
 }
 
 // tensor w: float16[3, n] learnable = expr

@@ -1,6 +1,6 @@
-// The body of scalar_float.c and scalar_integer.c: a function for each formula of maps.def that fits
-// the type, and the table of them. The includer defines real, the words of formulas, TABLE, its
-// declaration, and which of MAP1F, MAP1I, MAP2F and MAP2I are MAP1 and MAP2 to it.
+// The body of scalar_float.c and scalar_integer.c: a function for each formula of maps.def that
+// fits the type, and the table of them. The includer defines real, the words of formulas, TABLE,
+// its declaration, and which of MAP1F, MAP1I, MAP2F and MAP2I are MAP1 and MAP2 to it.
 #define FORMULA(code, formula)                                                                     \
     static real map_##code(real x, real y, real z) {                                               \
         (void)x, (void)y, (void)z;                                                                 \
