@@ -33,7 +33,7 @@ ALLOWED = {
     "device/vulkan/vulkan.c": ("abandoned", "devices that are lost, kept until the process ends"),
     "device/vulkan/modules.c": ("lock modules", "shaders, unpacked once, never changed"),
     "ranks/ranks.c": ("ranks", "a process is one rank"),
-    "ranks/mpi/plugin.c": ("interrupted_by_user own_rank rank_count", "a process is one rank"),
+    "ranks/mpi/plugin.c": ("interrupted_by_user notices own_rank rank_count", "a process is one rank"),
     # derived from what never changes
     "eval/call_op.c": ("known", "names and ids of parameters in the catalog"),
     "eval/operators.c": ("found", "rows of operators in the catalog"),

@@ -729,6 +729,18 @@ learn { objective: mean(x @ w), optimizer: sgd(), epochs: 1, batch: 8 of x, dist
                       "rank 0 makes a step of 5 parameter values in 4 pieces, lr 0.5 at program.tl:4, "
                       "rank 1 makes a step of 5 parameter values in 4 pieces, lr 1.5 at program.tl:4")
 
+    def test_messages_that_can_never_come(self):
+        """Another tag, a rank at its end, and a circle of three: what waits for itself is told so."""
+        waits = "which waits for it in another call or has come to its end"
+        for n, code, call in (
+                (2, "if rank() == 0 { send([1.0], 1, tag: 1) } else { recv(0, tag: 2) }", r"recv from rank 0 with tag 2"),
+                (2, "if rank() == 0 { recv(1) }", r"recv from rank 1 with tag 0"),
+                (3, "let x = recv((rank() + 1) % 3)", r"recv from rank \d with tag 0")):
+            with self.subTest(code):
+                result = ranks(n, code + "\n")
+                self.assertEqual(result.returncode, 1, result.stderr)
+                self.assertRegex(result.stderr, f"the ranks disagree: rank \\d calls {call}, {waits}")
+
     def test_layers_in_parts(self):
         alone = self.ends_well(1, PARTS).splitlines()
         for n in (2, 4):

@@ -42,13 +42,15 @@ typedef struct Heard {
 } Heard;
 
 enum { TIMES_STUCK = 4, FEW_RANKS = 16 };
-static MPI_Comm notices;
-static double pause_s;  // between two notices
-static int64_t gathers; // that this rank has started; every rank starts them in the same order
-static int64_t told;
-static double told_s;
-static Heard *heard; // by rank
-static MPI_Request *news;
+static struct {
+    MPI_Comm all;
+    double pause_s;  // between two notices
+    int64_t gathers; // that this rank has started; every rank starts them in the same order
+    int64_t told;
+    double told_s;
+    Heard *heard;      // by rank
+    MPI_Request *news; // by rank
+} notices;
 
 static double now_s(void) {
     struct timespec time;
@@ -57,18 +59,18 @@ static double now_s(void) {
 }
 
 static int begin_notices(void) {
-    pause_s = rank_count > FEW_RANKS ? 0.5 * rank_count / FEW_RANKS : 0.5;
-    heard = calloc((size_t)rank_count, sizeof *heard);
-    news = malloc((size_t)rank_count * sizeof *news);
-    if (!heard || !news) return MPI_ERR_NO_MEM;
-    for (int i = 0; i < rank_count; i++) news[i] = MPI_REQUEST_NULL;
-    return MPI_Comm_dup(MPI_COMM_WORLD, &notices);
+    notices.pause_s = rank_count > FEW_RANKS ? 0.5 * rank_count / FEW_RANKS : 0.5;
+    notices.heard = calloc((size_t)rank_count, sizeof *notices.heard);
+    notices.news = malloc((size_t)rank_count * sizeof *notices.news);
+    if (!notices.heard || !notices.news) return MPI_ERR_NO_MEM;
+    for (int i = 0; i < rank_count; i++) notices.news[i] = MPI_REQUEST_NULL;
+    return MPI_Comm_dup(MPI_COMM_WORLD, &notices.all);
 }
 
 // Many that come at once are one: they may be old.
 static void note(Heard *one, int64_t waits, double now) {
     if (waits != one->waits) one->times = 0;
-    if (one->times == 0 || now - one->last_s > pause_s / 2) one->times++;
+    if (one->times == 0 || now - one->last_s > notices.pause_s / 2) one->times++;
     one->waits = waits;
     one->last_s = now;
 }
@@ -78,31 +80,33 @@ static int take_notices(double now) {
         MPI_Status from;
         int64_t waits;
         int there;
-        TRY_MPI(MPI_Iprobe(MPI_ANY_SOURCE, 0, notices, &there, &from));
+        TRY_MPI(MPI_Iprobe(MPI_ANY_SOURCE, 0, notices.all, &there, &from));
         if (!there) return MPI_SUCCESS;
-        TRY_MPI(MPI_Recv(&waits, 1, MPI_INT64_T, from.MPI_SOURCE, 0, notices, MPI_STATUS_IGNORE));
-        note(&heard[from.MPI_SOURCE], waits, now);
+        TRY_MPI(
+            MPI_Recv(&waits, 1, MPI_INT64_T, from.MPI_SOURCE, 0, notices.all, MPI_STATUS_IGNORE));
+        note(&notices.heard[from.MPI_SOURCE], waits, now);
     }
 }
 
 static int tell(int64_t waits, double now) {
     int done;
-    TRY_MPI(MPI_Testall(rank_count, news, &done, MPI_STATUSES_IGNORE));
+    TRY_MPI(MPI_Testall(rank_count, notices.news, &done, MPI_STATUSES_IGNORE));
     if (!done) return MPI_SUCCESS; // next time
-    told = waits;
-    told_s = now;
+    notices.told = waits;
+    notices.told_s = now;
     for (int i = 0; i < rank_count; i++)
-        if (i != own_rank) TRY_MPI(MPI_Isend(&told, 1, MPI_INT64_T, i, 0, notices, &news[i]));
+        if (i != own_rank)
+            TRY_MPI(MPI_Isend(&notices.told, 1, MPI_INT64_T, i, 0, notices.all, &notices.news[i]));
     return MPI_SUCCESS;
 }
 
 // Whether `rank` waits, by way of others or not, for this one, and has said so until now.
 static bool waits_for_this(int rank, double now) {
     for (int steps = 0; steps < rank_count && rank != own_rank; steps++) {
-        const Heard *next = &heard[rank];
-        bool lasts = next->times >= TIMES_STUCK && now - next->last_s < 1.5 * pause_s;
+        const Heard *next = &notices.heard[rank];
+        bool lasts = next->times >= TIMES_STUCK && now - next->last_s < 1.5 * notices.pause_s;
         if (!lasts || next->waits == WAITS_FOR_NOTHING) return false;
-        if (next->waits > 0) return next->waits > gathers;
+        if (next->waits > 0) return next->waits > notices.gathers;
         rank = (int)(-1 - next->waits);
     }
     return rank == own_rank;
@@ -111,8 +115,8 @@ static bool waits_for_this(int rank, double now) {
 static int look_around(const RanksExchange *exchange, double since_s) {
     double now = now_s();
     int64_t waits = exchange->partner >= 0 ? -1 - exchange->partner : exchange->gather;
-    if (waits == WAITS_FOR_NOTHING || now - since_s < pause_s) return MPI_SUCCESS;
-    if (now - told_s > pause_s) TRY_MPI(tell(waits, now));
+    if (waits == WAITS_FOR_NOTHING || now - since_s < notices.pause_s) return MPI_SUCCESS;
+    if (now - notices.told_s > notices.pause_s) TRY_MPI(tell(waits, now));
     TRY_MPI(take_notices(now));
     bool stuck = exchange->partner >= 0 && waits_for_this(exchange->partner, now);
     return stuck ? RANKS_STUCK : MPI_SUCCESS;
@@ -121,7 +125,7 @@ static int look_around(const RanksExchange *exchange, double since_s) {
 static int wait_long(const RanksExchange *exchange, MPI_Request *request) {
     const struct timespec pause = {.tv_nsec = 50000};
     double since_s = now_s();
-    for (int i = 0; i < rank_count; i++) heard[i].times = 0;
+    for (int i = 0; i < rank_count; i++) notices.heard[i].times = 0;
     for (int done = 0; !done;) {
         nanosleep(&pause, NULL);
         TRY_MPI(MPI_Test(request, &done, MPI_STATUS_IGNORE));
@@ -270,7 +274,7 @@ static int exchange_blocks(RanksBlocks in, RanksBlocks out, int tag, RanksExchan
 static int all_gather(const void *in, void *out, size_t bytes, RanksExchange **result) {
     *result = new_exchange(-1);
     if (!*result) return MPI_ERR_NO_MEM;
-    (*result)->gather = ++gathers;
+    (*result)->gather = ++notices.gathers;
     return add_all_gather(*result, in, out, bytes);
 }
 
