@@ -737,7 +737,7 @@ learn { objective: mean(x @ w), optimizer: sgd(), epochs: 1, batch: 8 of x, dist
                 (2, "if rank() == 0 { recv(1) }", r"recv from rank 1 with tag 0"),
                 (3, "let x = recv((rank() + 1) % 3)", r"recv from rank \d with tag 0")):
             with self.subTest(code):
-                result = ranks(n, code + "\n")
+                result = ranks(n, code + "\n", timeout=60)
                 self.assertEqual(result.returncode, 1, result.stderr)
                 self.assertRegex(result.stderr, f"the ranks disagree: rank \\d calls {call}, {waits}")
 
