@@ -22,6 +22,9 @@ enum {
     HOLDING_READS_MAX = 11,
     FAILING_READS_MAX = 10000,
     VIEWS_MAX = KERNEL_INPUTS_MAX + KERNEL_OUTPUTS_MAX,
+    // So many times of what there is are foretold before a pass is interrupted, so that most are
+    // told what they need, and those that take memory without end are told, too.
+    HOPELESS_TIMES = 8,
 };
 
 // Reads and writes of known numbers are computed until they are so many.
@@ -47,6 +50,7 @@ struct Foretelling {
     uint64_t operation_bytes, tensor_bytes;
     uint64_t away_room; // when the program began to take memory
     bool asked_room;
+    bool hopeless; // the program cannot run, whatever the rest of it does
     SourcePos operation_at, tensor_at;
     Forecast highest; // of the peaks that the program has reset
 };
@@ -91,6 +95,15 @@ static Foretold *memory_of(const TensorView *view) {
     return view->buffer->handle;
 }
 
+// Of what is sure; a size that an unknown number decided may be less in a run.
+static bool is_hopeless(const Foretelling *now, const Device *device) {
+    uint64_t limit = device->memory_limit, live = device->pool->statistics.live_bytes;
+    if (now->loose.count > 0) return false;
+    if (device->own_bytes > 0 && now->tensor_bytes > device->own_bytes) return true;
+    return limit > 0 && live / HOPELESS_TIMES > limit &&
+           live / HOPELESS_TIMES - limit > now->away_room;
+}
+
 static Status allocate_foretold(Device *device, size_t bytes, void **handle) {
     Foretold *memory = memory_allocate_zeroed(1, sizeof *memory);
     Foretelling *now = current();
@@ -99,6 +112,10 @@ static Status allocate_foretold(Device *device, size_t bytes, void **handle) {
     if (bytes > now->tensor_bytes) {
         now->tensor_bytes = bytes;
         now->tensor_at = origin_current.at;
+    }
+    if (now->plan->judges && !now->hopeless && is_hopeless(now, device)) {
+        now->hopeless = true;
+        runtime_interrupt(runtime_current, INTERRUPT_SIGNAL);
     }
     if (bytes <= HELD_BYTES_MAX) {
         size_t alignment = device->alignment;
@@ -174,7 +191,8 @@ static SureForecast find_sure(const Foretelling *now) {
     Forecast found = {0};
     if (device) report_forecast(device, &found);
     if (now->highest.peak_bytes > found.peak_bytes) found = now->highest;
-    return (SureForecast){found.peak_bytes, now->tensor_bytes, found.peak_at, now->tensor_at};
+    return (SureForecast){found.peak_bytes, now->tensor_bytes, found.peak_at, now->tensor_at,
+                          now->hopeless};
 }
 
 static LooseRead *loose_at(Foretelling *now, SourcePos at) {

@@ -50,6 +50,7 @@ typedef struct ForetellPlan {
     const SourcePos *turned; // places where the other guess is made
     size_t turned_count;
     ForetellPath *path;
+    bool judges; // the program is interrupted where it is sure that it cannot run
 } ForetellPlan;
 
 // Devices that the runtime opens from here on are foretold.
@@ -108,6 +109,7 @@ typedef struct ForecastHolder {
 typedef struct SureForecast {
     uint64_t peak_bytes, tensor_bytes;
     SourcePos peak_at, tensor_at;
+    bool more; // the pass was interrupted: it holds more than that
 } SureForecast;
 
 // What a pass has to say of its peak: what every run takes that goes the same way, the most that

@@ -1,10 +1,12 @@
 // A program that runs is foretold next to its run, by a process of its own (tl check --memory) that
 // the system lets work when nothing else wants to. Where that shows that the program cannot fit,
-// the run fails at its next statement. It begins a second after the program has opened its device,
-// so that short programs and those without tensors pay nothing.
+// the run fails at its next statement. It begins a quarter of a second after the program has opened
+// its device, so that short programs and those without tensors pay nothing. As long again it works
+// like any other process, which most programs that cannot fit are told in, however busy the run is.
 #define _GNU_SOURCE // vfork, SCHED_IDLE
 #include "main/foresee.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -25,10 +27,11 @@
 #include "device/settings.h"
 
 enum {
-    DELAY_MILLISECONDS = 1000,
-    LOOK_MILLISECONDS = 10, // between two looks whether the process has ended
-    WORK_SECONDS_MAX = 300, // processor time; a program that takes longer is told as it grows
-    MEMORY_PARTS = 8,       // of the machine's, one is the most that it may take for itself
+    DELAY_MILLISECONDS = 250,
+    EAGER_MILLISECONDS = 250, // in its first ones the process is one like any other
+    LOOK_MILLISECONDS = 10,   // between two looks whether the process has ended
+    WORK_SECONDS_MAX = 300,   // processor time; a program that takes longer is told as it grows
+    MEMORY_PARTS = 8,         // of the machine's, one is the most that it may take for itself
     NICE_MOST = 19,
 };
 
@@ -56,7 +59,8 @@ FitKind fit_of(const Fit *fit) {
 
 void fit_explain(const Fit *fit, const char *place, Text *out) {
     bool large = fit_of(fit) == FIT_LARGE;
-    text_format(out, "the program %s %.2f MB%s", large ? "makes a tensor of" : "holds",
+    const char *verb = large ? "makes a tensor of" : fit->more ? "holds more than" : "holds";
+    text_format(out, "the program %s %.2f MB%s", verb,
                 (double)(large ? fit->tensor : fit->peak) / 0x1p20, place);
     if (large)
         text_format(out, ", and %s has %.2f MB", fit->device, (double)fit->own / 0x1p20);
@@ -133,7 +137,7 @@ _Noreturn static void become(char **words, int output, pid_t parent, const sigse
 }
 
 // -1 where the system gives no process. A copy of this one's memory, which may be large, is not
-// made. It is last in turn from where it has memory of its own: until then this one waits for it.
+// made.
 static pid_t start(char **words, int output) {
     sigset_t all, before;
     sigfillset(&all);
@@ -141,10 +145,21 @@ static pid_t start(char **words, int output) {
     pid_t parent = getpid(), child = vfork();
     if (child == 0) become(words, output, parent, &forecast.signals);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (child < 0) return child;
-    setpriority(PRIO_PROCESS, (id_t)child, NICE_MOST);
-    sched_setscheduler(child, SCHED_IDLE, &(struct sched_param){0});
     return child;
+}
+
+// From here on each of its threads, and whatever thread they start, takes what nobody else wants.
+static void put_last(pid_t child) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/task", (int)child);
+    DIR *threads = opendir(path);
+    for (struct dirent *entry; threads && (entry = readdir(threads));) {
+        pid_t thread = (pid_t)atoi(entry->d_name);
+        if (thread == 0) continue; // "." and ".."
+        setpriority(PRIO_PROCESS, (id_t)thread, NICE_MOST);
+        sched_setscheduler(thread, SCHED_IDLE, &(struct sched_param){0});
+    }
+    if (threads) closedir(threads);
 }
 
 // --- what it says --------------------------------------------------------------------------------
@@ -157,6 +172,11 @@ static bool is_over_within(int milliseconds) {
 static bool is_over_before_readable(int file) {
     struct pollfd files[] = {{.fd = forecast.stop[0]}, {.fd = file, .events = POLLIN}};
     return poll(files, 2, -1) < 0 || files[0].revents != 0;
+}
+
+static bool is_silent_for(int file, int milliseconds) {
+    struct pollfd files[] = {{.fd = forecast.stop[0]}, {.fd = file, .events = POLLIN}};
+    return poll(files, 2, milliseconds) == 0;
 }
 
 // False when it is over before the end.
@@ -178,6 +198,7 @@ static void foretell_run(Text *out) {
     if (pipe2(ends, O_CLOEXEC) != 0) return;
     pid_t child = start(forecast.words.items, ends[1]);
     close(ends[1]);
+    if (child > 0 && is_silent_for(ends[0], EAGER_MILLISECONDS)) put_last(child);
     bool whole = read_all(ends[0], out);
     if (child > 0 && !whole) kill(child, SIGTERM);
     while (child > 0 && waitpid(child, NULL, WNOHANG) == 0 && !is_over_within(LOOK_MILLISECONDS))
@@ -198,6 +219,7 @@ static void judge(const json_t *found, Text *why) {
                .limit = number_of(found, "limit"),
                .own = number_of(found, "own"),
                .room = number_of(found, "room"),
+               .more = json_is_true(json_object_get(sure, "more")),
                .running = true};
     if (fit_of(&fit) == FIT_WELL) return;
     const json_t *at = json_object_get(fit_of(&fit) == FIT_LARGE ? tensor : sure, "at");

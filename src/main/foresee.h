@@ -9,6 +9,7 @@ typedef struct Fit {
     uint64_t peak, tensor; // bytes that the program holds at most, all and the largest of them
     uint64_t limit, own;   // what the device may give, and what it has
     uint64_t room;         // of what leaves it
+    bool more;             // it would hold more, which nobody has counted
     bool running;          // the program runs already
 } Fit;
 

@@ -109,9 +109,10 @@ static json_t *found_json(const Device *device, const Forecast *forecast) {
     json_t *tensor = json_pack("{s:I, s:o}", "bytes", (json_int_t)forecast->tensor_bytes, "at",
                                place_json(forecast->tensor_at));
     const SureForecast *known = &forecast->sure;
-    json_t *sure = json_pack("{s:I, s:o, s:{s:I, s:o}}", "peak", (json_int_t)known->peak_bytes,
-                             "at", place_json(known->peak_at), "tensor", "bytes",
-                             (json_int_t)known->tensor_bytes, "at", place_json(known->tensor_at));
+    json_t *sure =
+        json_pack("{s:I, s:o, s:b, s:{s:I, s:o}}", "peak", (json_int_t)known->peak_bytes, "at",
+                  place_json(known->peak_at), "more", known->more, "tensor", "bytes",
+                  (json_int_t)known->tensor_bytes, "at", place_json(known->tensor_at));
     uint64_t room = forecast->away_room < INT64_MAX ? forecast->away_room : INT64_MAX;
     json_t *found = json_pack(
         "{s:s, s:s, s:I, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o, "
@@ -194,6 +195,7 @@ static void judge(Pass *pass) {
                .limit = pass->limit,
                .own = pass->own,
                .room = pass->forecast.away_room,
+               .more = sure->more || atomic_load(&pass->unfinished),
                .running = pass->during};
     if (fit_of(&fit) == FIT_WELL) return;
     pass->refused_at = fit_of(&fit) == FIT_LARGE ? sure->tensor_at : sure->peak_at;
@@ -244,7 +246,11 @@ static Status run_pass(Pass *pass, FILE *nowhere) {
 
 static void foretell_here(Pass *pass) {
     FILE *nowhere = fopen("/dev/null", "we");
-    ForetellPlan plan = {pass->guess, pass->turned, pass->turned_count, pass->path};
+    ForetellPlan plan = {.guess = pass->guess,
+                         .turned = pass->turned,
+                         .turned_count = pass->turned_count,
+                         .path = pass->path,
+                         .judges = pass->limit > 0 || pass->line->sure};
     foretelling_begin(&plan);
     if (pass->silent) output_redirect(nowhere, nowhere);
     pass->program = program_load(pass->line->file, pass->line->code);
