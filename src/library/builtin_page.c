@@ -229,14 +229,16 @@ static Status apply_function(const Rows *rows, Tensor *const parts[3], Tensor **
 
 // What the queries read: all rows of the cache, or, so that gradients reach them, the text's own.
 static Status keys_and_values(const Rows *rows, KvCache *cache, Tensor **k, Tensor **v) {
+    bool held = rows->call->arguments[6].as.boolean;
     bool learns =
         tape_is_recording() && (tensor_needs_gradient(rows->k) || tensor_needs_gradient(rows->v));
-    if (learns && kv_cache_layer_rows(cache, rows->layer) > 0)
+    int64_t own = held ? rows->k->view.dims[0] : 0;
+    if (learns && kv_cache_layer_rows(cache, rows->layer) > own)
         return fail(STATUS_VALUE,
                     "gradients flow through a text that is given at once, but the cache holds "
                     "%lld rows already",
                     (long long)kv_cache_rows(cache));
-    TRY(kv_cache_append(cache, rows->layer, rows->k, rows->v));
+    if (!held) TRY(kv_cache_append(cache, rows->layer, rows->k, rows->v));
     if (!learns) {
         TRY(kv_cache_keys(cache, rows->layer, k));
         return kv_cache_values(cache, rows->layer, v);

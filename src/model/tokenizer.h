@@ -1,6 +1,6 @@
 // Tokenizers: text to token ids and back. BPE with bytes as the fallback, byte-level BPE, WordPiece
-// and Unigram, from GGUF files (tokenizer.ggml.model llama, gpt2, bert, t5) and from Hugging Face's
-// tokenizer.json.
+// and Unigram, from GGUF files (tokenizer.ggml.model llama, gemma4, gpt2, bert, t5) and from
+// Hugging Face's tokenizer.json.
 // Source: SentencePiece (Kudo, Richardson 2018), BPE mode; GGUF's tokenizer.ggml.* keys; the
 // documentation of Hugging Face tokenizers.
 #ifndef MODEL_TOKENIZER_H

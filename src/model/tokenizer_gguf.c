@@ -133,8 +133,8 @@ static Status load_merges(const Source *source, bool needed) {
 // --- kinds
 
 // Spaces are marks, and one is put before the text and after each special token, or none is.
-static void push_marks(const Source *source, bool cut) {
-    bool add_space = read_flag(source, "add_space_prefix", true);
+static void push_marks(const Source *source, bool cut, bool otherwise) {
+    bool add_space = read_flag(source, "add_space_prefix", otherwise);
     bool first = string_is(find_string(source, TOKENIZER_KEY_PREFIX), "first");
     TextStep marks = {.apply = step_metaspace,
                       .content = tokenizer_copy(SPACE_MARK),
@@ -152,13 +152,21 @@ typedef struct Ends {
     bool begin, end;
 } Ends;
 
-static Status load_scored(const Source *source, Ends *ends) {
+static Status load_marked(const Source *source, bool ranked, Ends *ends) {
     tokenizer_index(source->tokenizer);
-    push_marks(source, false);
+    push_marks(source, false, !ranked);
     source->tokenizer->encode_word = tokenizer_encode_merging;
     source->tokenizer->byte_fallback = true;
     *ends = (Ends){.begin = true};
-    return load_merges(source, false);
+    return load_merges(source, ranked);
+}
+
+static Status load_scored(const Source *source, Ends *ends) {
+    return load_marked(source, false, ends);
+}
+
+static Status load_ranked(const Source *source, Ends *ends) {
+    return load_marked(source, true, ends);
 }
 
 static Status find_pretokenizer(const Source *source, const Pretokenizer **out) {
@@ -249,7 +257,7 @@ static Status load_unigram(const Source *source, Ends *ends) {
         tokenizer_push_step(&tokenizer->normalizers,
                             (TextStep){.apply = step_strip, .option = 1 | 2});
     }
-    push_marks(source, true);
+    push_marks(source, true, true);
     tokenizer_prepare_unigram(tokenizer);
     *ends = (Ends){.end = true};
     return STATUS_OK;
@@ -260,10 +268,8 @@ typedef struct VocabularyKind {
     Status (*load)(const Source *source, Ends *ends);
 } VocabularyKind;
 static const VocabularyKind kinds[] = {
-    {"llama", load_scored},
-    {"gpt2", load_byte_level},
-    {"bert", load_word_pieces},
-    {"t5", load_unigram},
+    {"llama", load_scored},     {"gemma4", load_ranked}, {"gpt2", load_byte_level},
+    {"bert", load_word_pieces}, {"t5", load_unigram},
 };
 
 static Status find_kind(const Source *source, const VocabularyKind **out) {
@@ -274,7 +280,7 @@ static Status find_kind(const Source *source, const VocabularyKind **out) {
             return STATUS_OK;
         }
     return fail(STATUS_FORMAT,
-                "%s has a tokenizer of kind \"%.*s\"; tl reads llama, gpt2, bert and t5",
+                "%s has a tokenizer of kind \"%.*s\"; tl reads llama, gpt2, bert, t5 and gemma4",
                 source->name, model ? (int)model->as.string.length : 1,
                 model ? model->as.string.bytes : "?");
 }

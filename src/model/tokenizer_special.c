@@ -129,11 +129,15 @@ void tokenizer_end_with(Tokenizer *tokenizer, int64_t id) {
     tokenizer_add_end(tokenizer, id);
 }
 
+static void add_end_called(Tokenizer *tokenizer, const char *name) {
+    const Piece *piece = tokenizer_find(tokenizer, name, strlen(name));
+    if (piece) tokenizer_add_end(tokenizer, piece - tokenizer->pieces);
+}
+
 // What models were trained to say at the end of a text, a turn or a call of a tool; files often
 // name only one of them.
 void tokenizer_find_ends(Tokenizer *tokenizer) {
     static const char *const names[] = {
-        "</s>",
         "<eos>",
         "<|endoftext|>",
         "<|end_of_text|>",
@@ -145,6 +149,8 @@ void tokenizer_find_ends(Tokenizer *tokenizer) {
         "<|call|>",
         "<end_of_turn>",
         "<|end_of_turn|>",
+        "<turn|>",
+        "<|tool_response>",
         "<|eot|>",
         "<EOT>",
         "_<EOT>",
@@ -154,8 +160,7 @@ void tokenizer_find_ends(Tokenizer *tokenizer) {
          "end\xE2\x96\x81of\xE2\x96\x81sentence\xEF\xBD\x9C>"),
     };
     tokenizer_add_end(tokenizer, tokenizer->eos);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const Piece *piece = tokenizer_find(tokenizer, names[i], strlen(names[i]));
-        if (piece) tokenizer_add_end(tokenizer, piece - tokenizer->pieces);
-    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) add_end_called(tokenizer, names[i]);
+    // Where turns end in Gemma 4's way, it is a tag of HTML.
+    if (!tokenizer_find(tokenizer, "<turn|>", strlen("<turn|>"))) add_end_called(tokenizer, "</s>");
 }

@@ -35,6 +35,12 @@ def text(value):
 def metadata(value):
     if isinstance(value, str):
         return struct.pack("<I", 8) + text(value)
+    if isinstance(value, bool):
+        return struct.pack("<IB", 7, value)
+    if isinstance(value, list) and isinstance(value[0], bool):
+        return struct.pack("<IIQ", 9, 7, len(value)) + bytes(value)
+    if isinstance(value, list) and isinstance(value[0], float):
+        return struct.pack("<IIQ", 9, 6, len(value)) + struct.pack(f"<{len(value)}f", *value)
     if isinstance(value, list):
         return struct.pack("<IIQ", 9, 4, len(value)) + struct.pack(f"<{len(value)}I", *value)
     return struct.pack("<If", 6, value) if isinstance(value, float) else struct.pack("<II", 4, value)
@@ -470,3 +476,250 @@ class StarCoder2(Classic):
 
 class StableLM(Classic):
     name, gated, biased, part_size = "stablelm", True, False, 2
+
+
+class Gemma4(Gemma3):
+    """Heads of two sizes, normed values; with `tokens` rows of every layer and layers that share keys, with `experts` these."""
+    name, layers, near, wide, numbers, experts, used = "gemma4", 6, [True, True, False, True, True, False], 8, 5, 5, 2
+    more = {}
+
+    def __init__(self, seed, kind=""):
+        self.kind = kind
+        self.own = 3 if kind == "tokens" else 6
+        more = {"attention.sliding_window": 4, "attention.sliding_window_pattern": self.near, "attention.key_length": self.wide,
+                "attention.value_length": self.wide, "attention.key_length_swa": SIZE, "attention.value_length_swa": SIZE,
+                "rope.dimension_count": self.wide, "rope.dimension_count_swa": SIZE, "rope.freq_base": 5000.0,
+                "rope.freq_base_swa": 700.0, "attention.shared_kv_layers": self.layers - self.own, "feed_forward_length": WIDE,
+                "embedding_length_per_layer_input": self.numbers if kind == "tokens" else 0}
+        if kind == "experts":
+            more.update({"expert_count": self.experts, "expert_used_count": self.used, "expert_feed_forward_length": WIDE})
+        else:
+            more["final_logit_softcapping"] = 2.5
+        super().__init__(seed, more)
+        r, w = self.random, self.weights
+        w["rope_freqs.weight"] = [1.0, 2.5, 8.0, 1.5]
+        if kind == "tokens":
+            w["per_layer_token_embd.weight"] = r.matrix(VOCABULARY, self.layers * self.numbers)
+            w["per_layer_model_proj.weight"] = r.matrix(self.layers * self.numbers, WIDTH)
+            w["per_layer_proj_norm.weight"] = r.vector(self.numbers)
+
+    def size(self, layer):
+        return SIZE if self.near[layer] else self.wide
+
+    def add_layer(self, b):
+        r, w, layer = self.random, self.weights, int(b.split(".")[1])
+        size = self.size(layer)
+        for name in ("attn_norm", "ffn_norm", "post_attention_norm", "post_ffw_norm"):
+            w[f"{b}{name}.weight"] = r.vector(WIDTH)
+        shapes = {"attn_q": (HEADS * size, WIDTH), "attn_k": (HEADS_KV * size, WIDTH), "attn_v": (HEADS_KV * size, WIDTH),
+                  "attn_output": (WIDTH, HEADS * size)}
+        w[b + "attn_q_norm.weight"] = r.vector(size)
+        if layer >= self.own:
+            del shapes["attn_k"], shapes["attn_v"]
+        else:
+            w[b + "attn_k_norm.weight"] = r.vector(size)
+        if self.kind == "experts" and not self.near[layer]:
+            del shapes["attn_v"]  # values are the keys before their norm
+        if self.kind == "tokens":
+            shapes.update({"inp_gate": (self.numbers, WIDTH), "proj": (WIDTH, self.numbers)})
+            w[b + "post_norm.weight"], w[b + "layer_output_scale.weight"] = r.vector(WIDTH), [r.number(0.8, 0.1)]
+        for name, (rows, columns) in shapes.items():
+            w[f"{b}{name}.weight"] = r.matrix(rows, columns)
+        self.add_feed_forward(b)
+        if self.kind == "experts":
+            w[b + "ffn_gate_inp.weight"], w[b + "ffn_gate_inp.scale"] = r.matrix(self.experts, WIDTH), r.vector(WIDTH)
+            w[b + "ffn_down_exps.scale"] = r.vector(self.experts)
+            for name in ("post_ffw_norm_1", "pre_ffw_norm_2", "post_ffw_norm_2"):
+                w[f"{b}{name}.weight"] = r.vector(WIDTH)
+            for name, rows, columns in (("gate_up", 2 * WIDE, WIDTH), ("down", WIDTH, WIDE)):
+                w[f"{b}ffn_{name}_exps.weight"] = [r.matrix(rows, columns) for _ in range(self.experts)]
+
+    def of_experts(self, b, x):
+        plain = norm(x, [1.0] * WIDTH)
+        inner = [a / math.sqrt(WIDTH) * c for a, c in zip(plain, self.get(b, "ffn_gate_inp", "scale"))]
+        shares = softmax(linear(inner, self.get(b, "ffn_gate_inp")))
+        best = sorted(range(self.experts), key=lambda e: -shares[e])[:self.used]
+        h, result = norm(x, self.get(b, "pre_ffw_norm_2")), [0.0] * WIDTH
+        for e in best:
+            both = linear(h, self.get(b, "ffn_gate_up_exps")[e])
+            y = linear([gelu(g) * u for g, u in zip(both[:WIDE], both[WIDE:])], self.get(b, "ffn_down_exps")[e])
+            share = shares[e] / sum(shares[i] for i in best) * self.get(b, "ffn_down_exps", "scale")[e]
+            result = [a + c * share for a, c in zip(result, y)]
+        return norm(result, self.get(b, "post_ffw_norm_2"))
+
+    def feed_forward(self, b, x):
+        y = super().feed_forward(b, norm(x, self.get(b, "ffn_norm")))
+        return add(norm(y, self.get(b, "post_ffw_norm_1")), self.of_experts(b, x)) if self.kind == "experts" else y
+
+    def tokens_of(self, id, x):
+        parts = heads_of(linear([a / math.sqrt(WIDTH) for a in x], self.weights["per_layer_model_proj.weight"]), self.numbers)
+        table = heads_of(self.weights["per_layer_token_embd.weight"][id], self.numbers)
+        return [[(a + c * math.sqrt(self.numbers)) / math.sqrt(2) for a, c in zip(norm(part, self.weights["per_layer_proj_norm.weight"]), of)]
+                for part, of in zip(parts, table)]
+
+    def turn(self, layer, head, at):
+        if self.near[layer]:
+            return rotate(head, at, plain_frequencies(700.0), True)
+        return rotate(head, at, [a / c for a, c in zip(plain_frequencies(5000.0, self.wide), self.weights["rope_freqs.weight"])], True)
+
+    def heads(self, layer, b, name, x, weight):
+        return [norm(head, weight or [1.0] * self.size(layer)) for head in heads_of(self.part(b, name, x), self.size(layer))]
+
+    def logits(self, ids):
+        rows = [self.embed(id) for id in ids]
+        tokens = [self.tokens_of(id, x) for id, x in zip(ids, rows)] if self.kind == "tokens" else None
+        held = {}
+        for i in range(self.layers):
+            b = f"blk.{i}."
+            if i < self.own:
+                held[self.near[i]] = ([], [])
+            keys, values = held[self.near[i]]
+            for at, x in enumerate(rows):
+                h = norm(x, self.get(b, "attn_norm"))
+                q = [self.turn(i, head, at) for head in self.heads(i, b, "attn_q", h, self.get(b, "attn_q_norm"))]
+                if i < self.own:
+                    keys.append([self.turn(i, head, at) for head in self.heads(i, b, "attn_k", h, self.get(b, "attn_k_norm"))])
+                    values.append(self.heads(i, b, "attn_v" if self.get(b, "attn_v") else "attn_k", h, None))
+                mixed = attend(q, keys, values, at, 1.0, window=4 if self.near[i] else None)
+                x = add(x, norm(self.part(b, "attn_output", mixed), self.get(b, "post_attention_norm")))
+                x = add(x, norm(self.feed_forward(b, x), self.get(b, "post_ffw_norm")))
+                if tokens:
+                    inner = [gelu(a) * c for a, c in zip(self.part(b, "inp_gate", x), tokens[at][i])]
+                    x = add(x, norm(self.part(b, "proj", inner), self.get(b, "post_norm")))
+                    x = [a * self.get(b, "layer_output_scale")[0] for a in x]
+                rows[at] = x
+        rows = [Net.score(self, norm(x, self.weights["output_norm.weight"])) for x in rows]
+        return rows if self.kind == "experts" else [[2.5 * math.tanh(a / 2.5) for a in row] for row in rows]
+
+
+class Gemma3n(Gemma4):
+    """Four streams of rows; `sparse` layers keep the largest numbers of a gate; the last layers share keys."""
+    name, wide, layers, own, numbers, rank, sparse = "gemma3n", SIZE, 7, 5, 5, 3, 2
+
+    def __init__(self, seed, layers=7, own=5, numbers=5, rank=3, sparse=2):
+        self.layers, self.own, self.numbers, self.rank, self.sparse = layers, own, numbers, rank, sparse
+        self.kind, self.near = "tokens", [(i + 1) % 5 != 0 for i in range(layers)]
+        Net.__init__(self, seed, {
+            "attention.sliding_window": 4, "attention.sliding_window_pattern": self.near, "rope.freq_base": 5000.0, "rope.freq_base_swa": 700.0,
+            "attention.value_length": SIZE, "attention.shared_kv_layers": layers - own, "feed_forward_length": WIDE, "embedding_length_per_layer_input": numbers,
+            "final_logit_softcapping": 30.0, "activation_sparsity_scale": [1.6448533535003662] * sparse + [-math.inf] * (layers - sparse),
+            "altup.active_idx": 0, "altup.num_inputs": 4})
+        r, w = self.random, self.weights
+        w["per_layer_token_embd.weight"] = r.matrix(VOCABULARY, layers * numbers)
+        w["per_layer_model_proj.weight"] = r.matrix(layers * numbers, WIDTH)
+        w["per_layer_proj_norm.weight"] = r.vector(numbers)
+        for name in ("altup_proj", "altup_unembd_proj"):
+            w[name + ".weight"] = [r.matrix(WIDTH, WIDTH) for _ in range(3)]
+
+    def add_layer(self, b):
+        Gemma3.add_layer(self, b)
+        r, w = self.random, self.weights
+        for name in ("altup_router_norm", "laurel_post_norm", "post_norm", "altup_correct_scale"):
+            w[f"{b}{name}.weight"] = r.vector(WIDTH)
+        for name, rows, columns in (("altup_router", 4, WIDTH), ("altup_predict_coef", 16, 4), ("altup_correct_coef", 4, 4), ("laurel_l", self.rank, WIDTH),
+                                    ("laurel_r", WIDTH, self.rank), ("inp_gate", self.numbers, WIDTH), ("proj", WIDTH, self.numbers)):
+            w[f"{b}{name}.weight"] = r.matrix(rows, columns)
+
+    def turn(self, layer, head, at):
+        return rotate(head, at, plain_frequencies(700.0 if self.near[layer] else 5000.0), True)
+
+    def feed_forward(self, b, h):
+        gate = self.part(b, "ffn_gate", h)
+        if int(b.split(".")[1]) < self.sparse:
+            mean = sum(gate) / len(gate)
+            least = mean + 1.6448533535003662 * math.sqrt(sum((a - mean) ** 2 for a in gate) / (len(gate) - 1))
+            gate = [max(a - least, 0.0) for a in gate]
+        return self.part(b, "ffn_down", [gelu(g) * u for g, u in zip(gate, self.part(b, "ffn_up", h))])
+
+    def route(self, b, x):
+        return [math.tanh(a) for a in linear([a / WIDTH for a in norm(x, self.get(b, "altup_router_norm"))], self.get(b, "altup_router"))]
+
+    def apart(self, first, others, name):
+        result = []
+        for x, matrix in zip(others, self.weights[name + ".weight"]):
+            y = linear(x, matrix)
+            ratio = math.sqrt(sum(a * a for a in first) / sum(a * a for a in y))
+            result.append([a * ratio for a in y])
+        return result
+
+    def logits(self, ids):
+        rows = [self.embed(id) for id in ids]
+        tokens = [self.tokens_of(id, x) for id, x in zip(ids, rows)]
+        rows = [[x] + self.apart(x, [x] * 3, "altup_proj") for x in rows]
+        held = {}
+        for i in range(self.layers):
+            b = f"blk.{i}."
+            if i < self.own:
+                held[self.near[i]] = ([], [])
+            keys, values = held[self.near[i]]
+            for at, streams in enumerate(rows):
+                weights = heads_of(linear(self.route(b, streams[0]), self.get(b, "altup_predict_coef")), 4)
+                predicted = [[x[d] + sum(w * y[d] for w, y in zip(row, streams)) for d in range(WIDTH)] for row, x in zip(weights, streams)]
+                h = norm(predicted[0], self.get(b, "attn_norm"))
+                q = [self.turn(i, head, at) for head in self.heads(i, b, "attn_q", h, self.get(b, "attn_q_norm"))]
+                if i < self.own:
+                    keys.append([self.turn(i, head, at) for head in self.heads(i, b, "attn_k", h, self.get(b, "attn_k_norm"))])
+                    values.append(self.heads(i, b, "attn_v", h, None))
+                mixed = self.part(b, "attn_output", attend(q, keys, values, at, 1.0, window=4 if self.near[i] else None))
+                x = add(predicted[0], norm(mixed, self.get(b, "post_attention_norm")))
+                lateral = norm(linear(linear(h, self.get(b, "laurel_l")), self.get(b, "laurel_r")), self.get(b, "laurel_post_norm"))
+                x = [a / math.sqrt(2) for a in add(x, add(h, lateral))]
+                x = add(x, norm(self.feed_forward(b, norm(x, self.get(b, "ffn_norm"))), self.get(b, "post_ffw_norm")))
+                shares = [a + 1.0 for a in linear(self.route(b, x), self.get(b, "altup_correct_coef"))]
+                streams = [[p + share * (a - c) for p, a, c in zip(row, x, predicted[0])] for row, share in zip(predicted, shares)]
+                inner = linear([a * c for a, c in zip(streams[0], self.get(b, "altup_correct_scale"))], self.get(b, "inp_gate"))
+                more = norm(self.part(b, "proj", [gelu(a) * c for a, c in zip(inner, tokens[at][i])]), self.get(b, "post_norm"))
+                rows[at] = [streams[0]] + [add(x, more) for x in streams[1:]]
+        result = []
+        for streams in rows:
+            parts = [streams[0]] + self.apart(streams[0], streams[1:], "altup_unembd_proj")
+            x = norm([sum(p[d] for p in parts) / 4 for d in range(WIDTH)], self.weights["output_norm.weight"])
+            result.append([30.0 * math.tanh(a / 30.0) for a in Net.score(self, x)])
+        return result
+
+
+class Llama4(Mixtral):
+    """Layers that see their stretch of the text, with normed heads, and layers without positions whose queries grow."""
+    name, layers, used, stretch = "llama4", 5, 1, 4
+
+    def __init__(self, seed, stretch=4):
+        self.stretch = stretch
+        super().__init__(seed, {"expert_count": self.experts, "expert_used_count": self.used, "interleave_moe_layer_step": 2, "feed_forward_length": WIDE,
+                                "expert_feed_forward_length": WIDE, "attention.sliding_window": stretch, "attention.temperature_length": stretch})
+
+    def add_feed_forward(self, b):
+        if int(b.split(".")[1]) % 2 == 0:
+            return Net.add_feed_forward(self, b)
+        super().add_feed_forward(b)
+        for name, rows, columns in (("gate", WIDE, WIDTH), ("up", WIDE, WIDTH), ("down", WIDTH, WIDE)):
+            self.weights[f"{b}ffn_{name}_shexp.weight"] = self.random.matrix(rows, columns)
+
+    def feed_forward(self, b, h):
+        if not self.get(b, "ffn_gate_inp"):
+            return Net.feed_forward(self, b, h)
+        scores = self.part(b, "ffn_gate_inp", h)
+        e = scores.index(max(scores))
+        x = [a / (1.0 + math.exp(-scores[e])) for a in h]
+        gate, up = (linear(x, self.get(b, f"ffn_{name}_exps")[e]) for name in ("gate", "up"))
+        y = linear([silu(g) * u for g, u in zip(gate, up)], self.get(b, "ffn_down_exps")[e])
+        mixed = [silu(g) * u for g, u in zip(self.part(b, "ffn_gate_shexp", h), self.part(b, "ffn_up_shexp", h))]
+        return add(y, self.part(b, "ffn_down_shexp", mixed))
+
+    def turn(self, layer, head, at):
+        return head if layer % 4 == 3 else norm(super().turn(layer, head, at), [1.0] * SIZE)
+
+    def logits(self, ids):
+        rows = [self.embed(id) for id in ids]
+        for i in range(self.layers):
+            b, keys, values = f"blk.{i}.", [], []
+            for at, x in enumerate(rows):
+                q, k, v = ([self.turn(i, head, at) for head in part] if c < 2 else part for c, part in enumerate(self.project(b, norm(x, self.get(b, "attn_norm")))))
+                if i % 4 == 3:
+                    grown = 1.0 + 0.1 * math.log(1.0 + (at + 1) // self.stretch)
+                    q = [[a * grown for a in head] for head in q]
+                keys.append(k)
+                values.append(v)
+                mixed = attend(q, keys, values, at, SIZE ** -0.5, window=None if i % 4 == 3 else at % self.stretch + 1)
+                x = add(x, self.part(b, "attn_output", mixed))
+                rows[at] = add(x, self.feed_forward(b, norm(x, self.get(b, "ffn_norm"))))
+        return [self.score(norm(x, self.weights["output_norm.weight"])) for x in rows]

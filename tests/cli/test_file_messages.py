@@ -111,7 +111,7 @@ NPY = [
 
 TOKENIZERS = [
     ("t.gguf", gguf(), "t.gguf holds no tokenizer: tokenizer.ggml.tokens is missing"),
-    ("t.gguf", tokens("a", kind="gpt2x"), "t.gguf has a tokenizer of kind \"gpt2x\"; tl reads llama, gpt2, bert and t5"),
+    ("t.gguf", tokens("a", kind="gpt2x"), "t.gguf has a tokenizer of kind \"gpt2x\"; tl reads llama, gpt2, bert, t5 and gemma4"),
     ("t.gguf", tokens("a", kind="gpt2", more=[pair("tokenizer.ggml.pre", STRING, text("odd"))]),
      "t.gguf: tl does not know the pre-tokenizer \"odd\""),
     ("t.gguf", tokens("a", kind="gpt2"), "t.gguf: the vocabulary has no merges (tokenizer.ggml.merges)"),

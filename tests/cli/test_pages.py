@@ -133,6 +133,45 @@ class Pages(unittest.TestCase):
             with self.subTest(name):
                 self.same(getattr(language_models, name)(20 + number))
 
+    def test_gemma4(self):
+        for kind in ("", "tokens", "experts"):
+            with self.subTest(kind):
+                self.same(language_models.Gemma4(40, kind))
+
+    def test_gemma3n(self):
+        self.same(language_models.Gemma3n(41))
+
+    def test_adapters_of_layers_that_share_keys(self):
+        """Gradients reach keys and values through every layer that reads them."""
+        net = language_models.Gemma3n(43)
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "a.gguf").write_bytes(file_of(net.meta, net.weights))
+            result = run("-e", """
+                import "std/lora.tl"
+                let m = load_model("a.gguf", cache: float32)
+                seed(2)
+                let lora = Lora::new(m, rank: 2, names: list("attn_q", "attn_k", "attn_v"))
+                assert(not ("blk.5.attn_k" in lora.parts) and "blk.5.attn_q" in lora.parts)
+                for b, pair in lora.parts { lora.parts[b] = (pair[0], learnable(randn(pair[1].shape()) * 0.3)) }
+                let weights = randn([7, 11])
+                fn loss() { sum(forward(lora.on(m), [1, 3, 5, 7, 2, 0, 9]) * weights) }
+                backward(loss())
+                for b in list("blk.3.attn_k", "blk.4.attn_v", "blk.6.attn_q") {
+                    let (down, up) = lora.parts[b]
+                    let (step, gradient) = (randn(up.shape()) * 0.0005, up.grad())
+                    fn moved(by) { lora.parts[b] = (down, detach(up) + by); loss() as float }
+                    let change = moved(step) - moved(-step)
+                    lora.parts[b] = (down, up)
+                    assert_about_eq(tensor([change]), tensor([2.0 * (sum(gradient * step) as float)]), 0.02 * abs(change) + 1e-4)
+                }
+                print("near")""", cwd=folder, env={"TL_MEMORY_CHECK": "strict"})
+            self.assertEqual((result.out, result.status), ("near\n", 0), result.err)
+
+    def test_llama4(self):
+        for stretch in (4, 5, 64):
+            with self.subTest(stretch=stretch):
+                self.same(language_models.Llama4(42, stretch))
+
     def refused(self, net):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "a.gguf").write_bytes(file_of(net.meta, net.weights))

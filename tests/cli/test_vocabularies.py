@@ -125,6 +125,17 @@ class Vocabularies(unittest.TestCase):
         merges = {"tokenizer.ggml.merges": ["a b"]}
         self.assertEqual(self.cut({**SCORED, **merges}, ["ab"], scores)[0][0], [1, 3, 6])
 
+    def test_ranked_pieces(self):
+        """Gemma 4's: spaces are marks, none is put in front, merges go over words, bytes are the fallback; scores do not count."""
+        tokens = ["<pad>", "<eos>", "<bos>", "<unk>", "<turn|>", "</s>", "\u2581", "a", "b", "\n", "ab", "\u2581ab", "\n\n", "ab\u2581ab", "<0xC3>", "<0xA9>"]
+        meta = {"tokenizer.ggml.model": "gemma4", "tokenizer.ggml.tokens": tokens,
+                "tokenizer.ggml.token_type": [3, 3, 3, 2, 3, 4] + [1] * 8 + [6, 6],
+                "tokenizer.ggml.merges": ["a b", "\u2581 ab", "ab \u2581ab", "\n \n"], "tokenizer.ggml.bos_token_id": 2, "tokenizer.ggml.eos_token_id": 1}
+        rows = self.cut(meta, ["ab", " ab", "ab ab", "a\n\n\nb", "\u00e9", "<turn|>ab"], [9.0 - i for i in range(16)])
+        self.assertEqual(rows, [[[2, 10], "ab"], [[2, 11], " ab"], [[2, 13], "ab ab"], [[2, 7, 12, 9, 8], "a\n\n\nb"], [[2, 14, 15], "\u00e9"],
+                                [[2, 4, 10], "ab"]])
+        self.assertEqual(self.cut({**meta, "tokenizer.ggml.add_space_prefix": True}, ["ab"])[0], [[2, 11], "ab"])
+
     def test_word_pieces(self):
         rows = self.cut(WORDS, ["Unaffable.", "xyz Caf\u00e9", "[unused1]", ""])
         self.assertEqual(rows, [[[2, 4, 5, 6, 7, 3], "unaffable."], [[2, 1, 8, 3], "cafe"], [[2, 1, 1, 1, 3], ""],
