@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "logic/analyse.h"
+#include "logic/growth.h"
 #include "logic/narrow.h"
 #include "logic/store.h"
 
@@ -414,6 +415,28 @@ static void strata_find(Store *store) {
     for (size_t i = 0; i < store->relations.count; i++) store->relations.items[i]->stratum *= 2;
 }
 
+// Those that make further values in every round, and those of the same stratum that read them.
+static void growth_find(Store *store) {
+    uint32_t column;
+    bool going = true;
+    for (size_t i = 0; i < store->relations.count; i++) store->relations.items[i]->grows = false;
+    for (size_t i = 0; i < store->rules.count; i++)
+        if (rule_grows(store, store->rules.items[i], false, &column))
+            store->rules.items[i]->relation->grows = true;
+    while (going) {
+        going = false;
+        for (size_t i = 0; i < store->rules.count; i++) {
+            const Rule *rule = store->rules.items[i];
+            for (uint32_t j = 0; j < rule->goal_count && !rule->relation->grows; j++) {
+                const Relation *read = rule->goals[j].relation;
+                rule->relation->grows =
+                    read && read->grows && read->stratum == rule->relation->stratum;
+                going |= rule->relation->grows;
+            }
+        }
+    }
+}
+
 Status store_analyse(Store *store, Span *span) {
     if (store->analysed) return STATUS_OK;
     store_widen(store);
@@ -426,6 +449,7 @@ Status store_analyse(Store *store, Span *span) {
     for (size_t i = 0; i < store->rules.count; i++)
         TRY(rule_check_monotone(store->rules.items[i], span));
     strata_find(store);
+    growth_find(store);
     store_narrow(store);
     store->analysed = true;
     return STATUS_OK;

@@ -21,11 +21,16 @@ struct Demand {
     uint32_t stratum;
     VECTOR(Asked) asked;
     RuleList rules; // of the answers and questions; owned
-    bool open;      // something must be asked without any value
+    uint32_t made;
+    bool open; // something must be asked without any value, or might be asked without end
 };
 
 Relation *demand_relation(const Demand *demand) {
     return demand->asked.items[0].answers;
+}
+
+uint32_t demand_rows_made(const Demand *demand) {
+    return demand->made;
 }
 
 static void asked_free(Asked *asked) {
@@ -137,6 +142,53 @@ typedef struct Prefix {
     uint32_t count;
 } Prefix;
 
+static bool goal_has(const Goal *goal, uint32_t variable) {
+    for (uint32_t i = 0; i < goal_arity(goal); i++)
+        if (goal->terms[i].kind == TERM_VARIABLE && goal->terms[i].value == variable) return true;
+    return false;
+}
+
+// Whether the variable has finitely many values whatever is asked of the head: those of rows that
+// are there, or computed from such by one of the first `count` goals.
+static bool is_finite(const Demand *demand, const Prefix *prefix, uint32_t count,
+                      uint32_t variable) {
+    VariableSet from = {0};
+    bool computed = false, finite = true;
+    for (uint32_t i = 0; i < count; i++) {
+        const Goal *goal = &prefix->goals[i];
+        bool there = goal->kind == GOAL_ATOM &&
+                     (goal->relation->stratum < demand->stratum || goal->relation->derived);
+        if (there && goal_has(goal, variable)) return true;
+        if ((goal->kind != GOAL_BIND && goal->kind != GOAL_MEMBER) || goal->variable != variable)
+            continue;
+        expression_variables(goal->left, &from);
+        computed = true;
+    }
+    for (uint32_t i = 0; computed && i < prefix->rule->variable_count && finite; i++)
+        if (variables_have(&from, i)) finite = is_finite(demand, prefix, count - 1, i);
+    return computed && finite;
+}
+
+static bool is_computed(const Prefix *prefix, uint32_t variable) {
+    for (uint32_t i = 0; i + 1 < prefix->count; i++) {
+        const Goal *goal = &prefix->goals[i];
+        if ((goal->kind == GOAL_BIND || goal->kind == GOAL_MEMBER) && goal->variable == variable)
+            return true;
+    }
+    return false;
+}
+
+// Whether each answer may be a reason to ask for a further value, without end.
+static bool asks_on(const Demand *demand, const Prefix *prefix, const Term *asked, uint32_t arity) {
+    const Goal *goal = &prefix->goals[prefix->count - 1];
+    bool on = false;
+    if (goal->relation->component != prefix->rule->relation->component) return false;
+    for (uint32_t i = 0; i < arity; i++)
+        on |= asked[i].kind == TERM_VARIABLE && is_computed(prefix, asked[i].value) &&
+              !is_finite(demand, prefix, prefix->count - 1, asked[i].value);
+    return on;
+}
+
 // What is asked of the last goal when the head is asked and the goals before it are satisfied.
 static void questions_add(Demand *demand, const Prefix *prefix, size_t to) {
     Term asked[ARITY_MAX], head[ARITY_MAX];
@@ -147,6 +199,7 @@ static void questions_add(Demand *demand, const Prefix *prefix, size_t to) {
     terms_select(prefix->rule->head, source->bound, head);
     bool same = prefix->asked == to && memcmp(asked, head, arity * sizeof *head) == 0;
     if (same) return; // it asks what is asked
+    demand->open |= asks_on(demand, prefix, asked, arity);
     Rule *rule = rule_like(demand, prefix->rule, target->questions, before + 1);
     memcpy(rule->head, asked, arity * sizeof *asked);
     memcpy(rule->goals, prefix->goals, before * sizeof *prefix->goals);
@@ -286,46 +339,98 @@ static void demand_prepare(Demand *demand, Relation *relation, const Datum *valu
     }
 }
 
-// The answers are plain rows, found without the rules.
-static Status closure_evaluate(Demand *demand, Relation *relation, Relation *base,
-                               const Datum *values) {
+// The answers are these rows alone.
+static void rows_set(Demand *demand, Relation *relation, Table *rows) {
+    size_t number = asked_find(demand, relation, columns_all(relation->arity));
+    Relation *answers = demand->asked.items[number].answers;
+    ASSERT(number == 0 && answers != relation);
+    table_free(answers->derived);
+    VECTOR_FREE(&answers->rounds);
+    answers->derived = NULL;
+    answers->rules.count = 0;
+    answers->facts = rows;
+}
+
+static Table *row_among(const Table *rows, const Datum *values) {
+    Table *row = table_new(rows->arity, columns_all(rows->arity));
+    if (table_has(rows, values)) table_append(row, values);
+    return row;
+}
+
+static Status closure_evaluate(Demand *demand, Relation *base, const Question *question) {
     Table *rows;
+    const Datum *values = question->values;
     TRY(store_complete(demand->store, base));
     TRY(closure_rows(demand->store, base, values, &rows));
     if (demand->store->profile)
         profile_name_section(demand->store->profile, profile_begin_section(demand->store->profile),
-                             "%s, the closure of %s, %s: %u row%s", relation->name, base->name,
+                             "%s, the closure of %s, %s: %u row%s", question->relation->name,
+                             base->name,
                              values[0] != CONSTANT_NONE ? "from one end" : "from the other end",
                              rows->count, rows->count == 1 ? "" : "s");
-    size_t number = asked_find(demand, relation, columns_all(relation->arity));
-    demand->asked.items[number].answers->facts = rows;
+    demand->made = rows->count;
+    rows_set(demand, question->relation, rows);
     return STATUS_OK;
 }
 
 // One row, or none.
-static Status classes_evaluate(Demand *demand, Relation *relation, const Datum *values) {
+static Status classes_evaluate(Demand *demand, const Question *question) {
     bool joined;
-    ASSERT(relation->arity == 2 && relation->equivalence);
-    TRY(classes_join(demand->store, relation, values, &joined));
-    size_t number = asked_find(demand, relation, columns_all(relation->arity));
-    Table *rows = table_new(relation->arity, columns_all(relation->arity));
-    if (joined) table_append(rows, values);
-    demand->asked.items[number].answers->facts = rows;
+    ASSERT(question->relation->arity == 2 && question->relation->equivalence);
+    TRY(classes_join(demand->store, question->relation, question->values, &joined));
+    Table *rows = table_new(2, columns_all(2));
+    if (joined) table_append(rows, question->values);
+    demand->made = rows->count;
+    rows_set(demand, question->relation, rows);
     return STATUS_OK;
 }
 
-// By rules; the demand goes when that is not possible.
-static Status rules_evaluate(Demand *demand, Relation *relation, const Datum *values,
-                             Demand **out) {
-    demand_prepare(demand, relation, values);
+// Rows that may have no end, as far as they are asked for: a further question may take them away.
+static Status endless_evaluate(Demand *demand, const Question *question, bool *done) {
+    TRY(store_answer(demand->store, question, done));
+    if (!*done) return STATUS_OK;
+    const Relation *relation = question->relation;
+    const Table *rows = relation->derived ? relation->derived : relation->begun;
+    demand->made = table_live(rows);
+    rows_set(demand, question->relation,
+             question_is_ground(question) ? row_among(rows, question->values) : table_copy(rows));
+    return STATUS_OK;
+}
+
+// One row has no order: evaluation may stop with it.
+static Status row_evaluate(Demand *demand, const Datum *values) {
+    Relation *answers = demand_relation(demand);
+    Store *store = demand->store;
+    const Question question = {.relation = answers, .values = values};
+    const Question *around = store->question;
+    store->question = &question;
+    Status status = answers_evaluate(demand, true);
+    store->question = around;
+    TRY(status);
+    const Table *found = answers->derived ? answers->derived : answers->begun;
+    Table *row = row_among(found, values);
+    demand->made = table_live(found);
+    if (!answers->derived) store_forget_begun(store);
+    rows_set(demand, demand->asked.items[0].original, row);
+    return STATUS_OK;
+}
+
+static Status rows_evaluate(Demand *demand) {
+    TRY(answers_evaluate(demand, true));
+    questions_freeze(demand);
+    TRY(answers_evaluate(demand, false));
+    demand->made = table_live(demand_relation(demand)->derived);
+    return STATUS_OK;
+}
+
+// By rules; the demand goes when that is not possible. `row`: one row is asked for, without proof.
+static Status rules_evaluate(Demand *demand, const Question *question, bool row, Demand **out) {
+    demand_prepare(demand, question->relation, question->values);
     Status status = STATUS_OK;
     bool possible = can_ask(demand);
     if (possible) status = below_complete(demand);
-    if (possible && status == STATUS_OK) status = answers_evaluate(demand, true);
-    if (possible && status == STATUS_OK) {
-        questions_freeze(demand);
-        status = answers_evaluate(demand, false);
-    }
+    if (possible && status == STATUS_OK)
+        status = row ? row_evaluate(demand, question->values) : rows_evaluate(demand);
     if (possible && status == STATUS_OK)
         *out = demand;
     else
@@ -342,25 +447,36 @@ static Demand *demand_new(Store *store, const Relation *relation) {
 }
 
 Status demand_evaluate_rules(Store *store, Relation *relation, const Datum *values, Demand **out) {
+    const Question question = {.relation = relation, .values = values};
     *out = NULL;
     TRY(store_order_inputs(store, relation));
-    return rules_evaluate(demand_new(store, relation), relation, values, out);
+    return rules_evaluate(demand_new(store, relation), &question, false, out);
 }
 
-Status demand_evaluate(Store *store, Relation *relation, const Datum *values, Demand **out) {
-    *out = NULL;
-    TRY(store_order_inputs(store, relation));
-    Demand *demand = demand_new(store, relation);
-    bool ground = relation->arity == 2 && values[0] != CONSTANT_NONE && values[1] != CONSTANT_NONE;
+// Without the rules, where that is possible.
+static Status plainly_evaluate(Demand *demand, const Question *question, bool *done) {
+    Relation *relation = question->relation;
+    bool row = question_is_ground(question);
+    *done = row && classes_fit(relation);
+    if (*done) return classes_evaluate(demand, question);
+    bool pair = relation->arity == 2 &&
+                (question->values[0] != CONSTANT_NONE || question->values[1] != CONSTANT_NONE);
     // One row has no order.
-    Relation *base = ground ? closure_base_of_set(relation) : closure_base(relation);
-    bool classes = ground && classes_fit(relation);
-    if (classes || (base && (values[0] != CONSTANT_NONE || values[1] != CONSTANT_NONE))) {
-        Status closed = classes ? classes_evaluate(demand, relation, values)
-                                : closure_evaluate(demand, relation, base, values);
-        *out = closed == STATUS_OK ? demand : NULL;
-        if (!*out) demand_free(demand);
-        return closed;
-    }
-    return rules_evaluate(demand, relation, values, out);
+    Relation *base = !pair ? NULL : row ? closure_base_of_set(relation) : closure_base(relation);
+    *done = base != NULL;
+    return base ? closure_evaluate(demand, base, question)
+                : endless_evaluate(demand, question, done);
+}
+
+Status demand_evaluate(Store *store, const Question *question, Demand **out) {
+    bool done;
+    *out = NULL;
+    TRY(store_order_inputs(store, question->relation));
+    Demand *demand = demand_new(store, question->relation);
+    Status status = plainly_evaluate(demand, question, &done);
+    if (status == STATUS_OK && !done)
+        return rules_evaluate(demand, question, question_is_ground(question), out);
+    *out = status == STATUS_OK ? demand : NULL;
+    if (!*out) demand_free(demand);
+    return status;
 }

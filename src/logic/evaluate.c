@@ -12,6 +12,7 @@
 #include "logic/profile.h"
 #include "logic/room.h"
 #include "logic/run.h"
+#include "logic/seek.h"
 #include "logic/upkeep/order.h"
 #include "logic/upkeep/upkeep.h"
 
@@ -248,17 +249,10 @@ static bool goes_on(const Group *group) {
     return false;
 }
 
-static void relation_begin(Group *group, size_t number) {
-    ASSERT(number < group->relations.count);
-    Relation *relation = group->relations.items[number];
-    ASSERT(!relation->derived && relation->rounds.count == 0);
+// The facts are round 0.
+static void facts_begin(Group *group, Relation *relation, Collector *collector) {
+    ASSERT(relation->rounds.count == 0);
     relation->effort = relation->facts->count;
-    relation->derived = table_new(relation->arity, relation->key);
-    table_give_room(relation->derived, &group->store->room);
-    Collector *collector = &group->collectors[number];
-    bool merges = relation->key != columns_all(relation->arity);
-    *collector =
-        (Collector){.table = relation->derived, .columns = merges ? relation->columns : NULL};
     collector_begin_round(collector);
     collector_begin_rule(collector, false, 0);
     Datum values[ARITY_MAX];
@@ -269,6 +263,20 @@ static void relation_begin(Group *group, size_t number) {
     }
     collector_end_round(collector);
     VECTOR_PUSH(&relation->rounds, relation->derived->count);
+}
+
+static void relation_begin(Group *group, size_t number) {
+    ASSERT(number < group->relations.count);
+    Relation *relation = group->relations.items[number];
+    Collector *collector = &group->collectors[number];
+    bool merges = relation->key != columns_all(relation->arity);
+    bool begun = relation->derived;
+    if (!begun) relation->derived = table_new(relation->arity, relation->key);
+    *collector =
+        (Collector){.table = relation->derived, .columns = merges ? relation->columns : NULL};
+    if (begun) return;
+    table_give_room(relation->derived, &group->store->room);
+    facts_begin(group, relation, collector);
 }
 
 static void work_begin(const Group *group, RuleWork *work, const Rule *rule) {
@@ -282,6 +290,29 @@ static void work_begin(const Group *group, RuleWork *work, const Rule *rule) {
             work->variants[work->variant_count++].goal = i;
 }
 
+// Goes on with what a question has ended: with the same relations, or not at all.
+static void begun_take(Group *group) {
+    RelationList *begun = &group->store->begun;
+    bool same = begun->count == group->relations.count, touches = false;
+    for (size_t i = 0; i < group->relations.count; i++) {
+        touches |= group->relations.items[i]->begun != NULL;
+        same = same && begun->items[i] == group->relations.items[i];
+    }
+    if (touches && !same) store_forget_begun(group->store);
+    if (!touches || !same) return;
+    group->round = (uint32_t)begun->items[0]->rounds.count - 1;
+    begun_show(group->store);
+    VECTOR_FREE(begun);
+}
+
+// The rows so far are kept, for further questions.
+static void begun_leave(Group *group) {
+    store_forget_begun(group->store);
+    for (size_t i = 0; i < group->relations.count; i++)
+        VECTOR_PUSH(&group->store->begun, group->relations.items[i]);
+    begun_hide(group->store);
+}
+
 static int compare_rules(const void *a, const void *b) {
     const Rule *x = ((const RuleWork *)a)->rule, *y = ((const RuleWork *)b)->rule;
     return x->number < y->number ? -1 : x->number > y->number;
@@ -290,8 +321,8 @@ static int compare_rules(const void *a, const void *b) {
 static void group_begin(Group *group) {
     size_t rules = 0;
     group->collectors = memory_allocate_zeroed(group->relations.count + 1, sizeof(Collector));
+    begun_take(group);
     for (size_t i = 0; i < group->relations.count; i++) {
-        ASSERT(!group->relations.items[i]->derived);
         relation_begin(group, i);
         rules += group->relations.items[i]->rules.count;
     }
@@ -344,19 +375,30 @@ static void failure_place(Status status, const Rule *endless) {
     error_place(endless->span);
 }
 
+static Seek *seek_begin(Group *group) {
+    const Question *question = group->store->question;
+    if (!question || !collector_of(group, question->relation)) return NULL;
+    return seek_new(group->store, &group->relations, question);
+}
+
 static Status group_run(Group *group) {
     group_begin(group);
     const Rule *endless = endless_find(group);
     group->store->making = &group->relations;
     group->store->endless = endless;
+    Seek *seek = seek_begin(group);
     Status status = STATUS_OK;
-    do {
+    bool going = group->round == 0 || goes_on(group);
+    while (status == STATUS_OK && going && !(seek && seek_ends(seek))) {
         group->round++;
         status = round_run(group);
-    } while (status == STATUS_OK && goes_on(group));
+        going = goes_on(group);
+    }
+    seek_free(seek);
     group->store->making = NULL;
     failure_place(status, endless);
     group_end(group, status != STATUS_OK);
+    if (status == STATUS_OK && going) begun_leave(group);
     return status;
 }
 
@@ -364,14 +406,15 @@ static Status group_run(Group *group) {
 static void relations_describe(const RelationList *relations, Text *out) {
     for (size_t i = 0; i < relations->count; i++) {
         const Relation *relation = relations->items[i];
-        ASSERT(relation->derived && relation->rounds.count > 0);
-        uint32_t rows = table_live(relation->derived);
+        const Table *table = relation->derived ? relation->derived : relation->begun;
+        ASSERT(table && relation->rounds.count > 0);
+        uint32_t rows = table_live(table);
         size_t rounds = relation->rounds.count - 1;
-        const Cells *cells = relation->derived->cells;
-        text_format(out, "%s%s: %u tuple%s%s%s, %zu bytes, %zu round%s", i > 0 ? "; " : "",
+        const Cells *cells = table->cells;
+        text_format(out, "%s%s: %u tuple%s%s%s, %zu bytes, %zu round%s%s", i > 0 ? "; " : "",
                     relation->name, rows, rows == 1 ? "" : "s", cells ? " as " : "",
-                    cells ? cells_name(cells) : "", table_bytes(relation->derived), rounds,
-                    rounds == 1 ? "" : "s");
+                    cells ? cells_name(cells) : "", table_bytes(table), rounds,
+                    rounds == 1 ? "" : "s", relation->begun ? ", as far as they are asked" : "");
     }
 }
 
@@ -450,19 +493,56 @@ Status store_order_inputs(Store *store, Relation *relation) {
     return status;
 }
 
+// The first of them, which are of one stratum.
+static void together_find(const RelationList *wanted, size_t first, RelationList *together) {
+    for (size_t i = first; i < wanted->count; i++)
+        if (wanted->items[i]->stratum == wanted->items[first]->stratum)
+            VECTOR_PUSH(together, wanted->items[i]);
+}
+
 Status store_complete(Store *store, Relation *relation) {
     TRY(store_prepare(store));
     RelationList wanted = {0};
     Status status = wanted_find(store, relation, &wanted);
-    for (size_t i = 0, next; i < wanted.count && status == STATUS_OK; i = next) {
-        uint32_t stratum = wanted.items[i]->stratum;
+    for (size_t i = 0, count; i < wanted.count && status == STATUS_OK; i += count) {
         RelationList together = {0};
-        for (next = i; next < wanted.count && wanted.items[next]->stratum == stratum; next++)
-            VECTOR_PUSH(&together, wanted.items[next]);
-        status = relations_evaluate(store, &together, stratum);
+        together_find(&wanted, i, &together);
+        count = together.count;
+        status = relations_evaluate(store, &together, together.items[0]->stratum);
         VECTOR_FREE(&together);
     }
     VECTOR_FREE(&wanted);
+    return status;
+}
+
+// Lower strata are made for it in any case.
+static Status can_stop(Store *store, const Question *question, bool *out) {
+    RelationList wanted = {0}, together = {0};
+    Status status = wanted_find(store, question->relation, &wanted);
+    *out = status == STATUS_OK && wanted.count > 0;
+    for (size_t i = 0; i < wanted.count && *out; i++) {
+        Relation *relation = wanted.items[i];
+        bool below = relation->stratum != question->relation->stratum;
+        if (below) status = store_complete(store, relation);
+        if (!below) VECTOR_PUSH(&together, relation);
+        bool plain = below || relation->key == columns_all(relation->arity);
+        *out = status == STATUS_OK && plain;
+    }
+    if (*out) *out = question_has_end(store, &together, question);
+    VECTOR_FREE(&wanted);
+    VECTOR_FREE(&together);
+    return status;
+}
+
+Status store_answer(Store *store, const Question *question, bool *done) {
+    *done = false;
+    if (!question->relation->grows) return STATUS_OK;
+    TRY(can_stop(store, question, done));
+    if (!*done) return STATUS_OK;
+    const Question *around = store->question;
+    store->question = question;
+    Status status = store_complete(store, question->relation);
+    store->question = around;
     return status;
 }
 

@@ -28,6 +28,7 @@ static void facts_describe(const Store *store, Text *out) {
 Status store_explain(Store *store, Rule *query, const Datum *initial, Text *out) {
     ASSERT(store->profile == NULL);
     Table *answers;
+    store_forget_begun(store);
     for (uint32_t i = 0; i < query->goal_count; i++)
         if (query->goals[i].relation) forget(query->goals[i].relation);
     facts_describe(store, out);

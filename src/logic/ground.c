@@ -110,6 +110,7 @@ static void lift_rule(Grounding *grounding, const Rule *rule) {
         ASSERT(goal->relation->number < grounding->uncertain.count);
         VECTOR_PUSH(&grounding->lifted, ((Lifted){goal, *goal}));
         if (rule->relation) relation_changed(rule->relation);
+        store_forget_begun(grounding->store);
         *goal = (Goal){.kind = GOAL_COMPARE,
                        .comparison = COMPARE_EQ,
                        .left = &grounding->anything,

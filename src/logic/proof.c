@@ -251,20 +251,41 @@ static Status rounds_restore(Store *store, Relation *relation) {
     return status;
 }
 
+// Of a relation whose rows may have no end as many as have these among them.
+static Status rows_reach(Store *store, Relation *relation, const Table *rows, bool *done) {
+    Datum row[ARITY_MAX];
+    const Question question = {.relation = relation, .values = row};
+    *done = rows->count > 0;
+    for (uint32_t i = 0; i < rows->count && *done && !relation->derived; i++) {
+        table_read(rows, i, row);
+        TRY(store_answer(store, &question, done));
+    }
+    return STATUS_OK;
+}
+
+static Status proofs_print(Store *store, const Relation *relation, const Table *rows, Text *out) {
+    Datum row[ARITY_MAX];
+    for (uint32_t i = 0; i < rows->count; i++) {
+        table_read(rows, i, row);
+        TRY(proof_print(store, relation, row, out));
+    }
+    return STATUS_OK;
+}
+
 // What is not complete is made as far as the rows rest on it.
 Status store_prove(Store *store, Relation *relation, const Datum *values, const Table *rows,
                    Text *out) {
     Demand *demand = NULL;
     Status status = STATUS_OK;
     TRY(rounds_restore(store, relation));
-    if (relation_is_derived(relation) && !relation->derived)
-        status = demand_evaluate_rules(store, relation, values, &demand);
-    if (status == STATUS_OK && !demand) status = store_complete(store, relation);
-    Datum row[ARITY_MAX];
-    for (uint32_t i = 0; i < rows->count && status == STATUS_OK; i++) {
-        table_read(rows, i, row);
-        status = proof_print(store, demand ? demand_relation(demand) : relation, row, out);
-    }
+    bool missing = relation_is_derived(relation) && !relation->derived, reached = false;
+    if (missing) TRY(rows_reach(store, relation, rows, &reached));
+    if (missing && !reached) status = demand_evaluate_rules(store, relation, values, &demand);
+    if (status == STATUS_OK && !demand && !reached) status = store_complete(store, relation);
+    begun_show(store);
+    if (status == STATUS_OK)
+        status = proofs_print(store, demand ? demand_relation(demand) : relation, rows, out);
+    begun_hide(store);
     demand_free(demand);
     return status;
 }
@@ -308,7 +329,8 @@ static Status goals_reach(Store *store, const Rule *rule, const Datum *variables
         Relation *relation = goal_whole(&rule->goals[i]);
         if (!relation || demands[i] || relation_table(relation)) continue;
         goal_values(&rule->goals[i], variables, values);
-        TRY(demand_evaluate(store, relation, values, &demands[i]));
+        const Question question = {relation, values, rule, i, variables};
+        TRY(demand_evaluate(store, &question, &demands[i]));
         if (demands[i]) continue;
         TRY(store_complete(store, relation));
         i = UINT32_MAX;

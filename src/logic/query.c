@@ -159,20 +159,22 @@ static bool is_worth_completing(const Store *store, Relation *relation) {
 
 // Makes the rows that the goal needs: those with its values, where that is possible; else all. The
 // goal may get another relation, which is the demand's.
-static Status goal_prepare(Store *store, Goal *goal, const Datum *initial, Demand **demand) {
+static Status goal_prepare(Store *store, Goal *goal, Question question, Demand **demand) {
     Relation *relation = goal->relation;
     *demand = NULL;
     if (!relation) return STATUS_OK;
     bool asks = goal->kind == GOAL_ATOM && relation_is_derived(relation) && !relation->derived;
-    if (asks && !is_worth_completing(store, relation)) {
+    if (asks) TRY(store_prepare(store));
+    if (asks && (relation->grows || !is_worth_completing(store, relation))) {
         Datum values[ARITY_MAX];
-        goal_values(goal, initial, values);
-        TRY(store_prepare(store));
-        TRY(demand_evaluate(store, relation, values, demand));
+        goal_values(goal, question.initial, values);
+        question.relation = relation;
+        question.values = values;
+        TRY(demand_evaluate(store, &question, demand));
     }
     if (!*demand) return store_gather(store, relation);
     goal->relation = demand_relation(*demand);
-    relation->asked_rows += relation_table(goal->relation)->count;
+    relation->asked_rows += demand_rows_made(*demand);
     return STATUS_OK;
 }
 
@@ -182,7 +184,8 @@ static Status goals_ask(Store *store, Rule *query, const Datum *initial, Table *
     Status status = store_prepare(store);
     for (uint32_t i = 0; i < query->goal_count && status == STATUS_OK; i++) {
         relations[i] = query->goals[i].relation;
-        status = goal_prepare(store, &query->goals[i], initial, &demands[i]);
+        const Question question = {.rule = query, .goal = i, .initial = initial};
+        status = goal_prepare(store, &query->goals[i], question, &demands[i]);
     }
     if (status == STATUS_OK) status = goals_order(store, query);
     if (status == STATUS_OK) {
@@ -224,7 +227,7 @@ Status store_has(Store *store, Relation *relation, const Datum *values, bool *ou
     TRY(store_prepare(store));
     if (classes_fit(relation) && !relation->derived)
         return classes_join(store, relation, values, out);
-    TRY(goal_prepare(store, &goal, NULL, &demand));
+    TRY(goal_prepare(store, &goal, (Question){0}, &demand));
     const Table *table = relation_table(goal.relation);
     *out = table_has(table, values);
     if (*out && table->key != columns_all(table->arity)) { // the key finds any best value

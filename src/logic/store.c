@@ -49,6 +49,41 @@ static void relation_forget(Relation *relation) {
     VECTOR_FREE(&relation->heights);
 }
 
+void store_forget_begun(Store *store) {
+    for (size_t i = 0; i < store->begun.count; i++) {
+        Relation *relation = store->begun.items[i];
+        ASSERT(relation->begun && !relation->derived);
+        table_free(relation->begun);
+        relation->begun = NULL;
+        VECTOR_FREE(&relation->rounds);
+    }
+    VECTOR_FREE(&store->begun);
+}
+
+void begun_show(Store *store) {
+    for (size_t i = 0; i < store->begun.count; i++) {
+        Relation *relation = store->begun.items[i];
+        ASSERT(relation->begun && !relation->derived);
+        relation->derived = relation->begun;
+        relation->begun = NULL;
+    }
+}
+
+void begun_hide(Store *store) {
+    for (size_t i = 0; i < store->begun.count; i++) {
+        Relation *relation = store->begun.items[i];
+        ASSERT(relation->derived && !relation->begun);
+        relation->begun = relation->derived;
+        relation->derived = NULL;
+    }
+}
+
+// Facts or rules have changed.
+static void store_changed(Store *store) {
+    store->version++;
+    store_forget_begun(store);
+}
+
 void column_free_items(Column *column) {
     for (uint32_t i = 0; column->items && i < column->item_count; i++)
         column_free_items(&column->items[i]);
@@ -89,6 +124,7 @@ void store_free_inner_rules(Store *store) {
 
 void store_free(Store *store) {
     if (!store) return;
+    store_forget_begun(store);
     for (size_t i = 0; i < store->relations.count; i++) relation_free(store->relations.items[i]);
     for (size_t i = 0; i < store->rules.count; i++) rule_free(store->rules.items[i]);
     store_free_inner_rules(store);
@@ -172,7 +208,7 @@ void store_add_rule(Store *store, Rule *rule) {
     ASSERT(rule->relation && rule->arity == rule->relation->arity);
     relation_changed(rule->relation);
     narrow_changed(store, rule->relation);
-    store->version++;
+    store_changed(store);
     rule->number = (uint32_t)store->rules.count;
     VECTOR_PUSH(&store->rules, rule);
     VECTOR_PUSH(&rule->relation->rules, rule);
@@ -306,7 +342,7 @@ static bool fact_add_one(Store *store, Relation *relation, const Datum *values) 
     relation_touch(store, relation, values, false);
     narrow_changed(store, relation);
     table_append(relation->facts, values);
-    store->version++;
+    store_changed(store);
     return true;
 }
 
@@ -327,7 +363,7 @@ bool fact_remove(Store *store, Relation *relation, const Datum *values) {
     facts_save(store, relation);
     relation_touch(store, relation, values, true);
     table_remove(facts, row);
-    store->version++;
+    store_changed(store);
     bool sparse = facts->dead > DEAD_MIN && facts->dead * 2 > facts->count;
     if (sparse || table_live(facts) == 0) table_compact(facts);
     return true;
@@ -344,7 +380,7 @@ void store_mark(Store *store) {
 
 void store_undo(Store *store) {
     ASSERT(store->rules_marked <= store->rules.count);
-    store->version++;
+    store_changed(store);
     while (store->rules.count > store->rules_marked) {
         Rule *rule = store->rules.items[--store->rules.count];
         ASSERT(rule->relation->rules.count > 0);
@@ -366,8 +402,8 @@ void store_undo(Store *store) {
 }
 
 size_t relation_bytes(const Relation *relation) {
-    const Table *const tables[] = {relation->facts, relation->derived, relation->saved,
-                                   relation->touched, relation->loose};
+    const Table *const tables[] = {relation->facts,   relation->derived, relation->saved,
+                                   relation->touched, relation->loose,   relation->begun};
     size_t bytes =
         relation->heights.capacity * sizeof(Height) + relation->rounds.capacity * sizeof(uint32_t);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)

@@ -58,6 +58,8 @@ struct Relation {
     // What the rules give, the facts first; NULL until it is wanted and after a change.
     Table *derived;
     VECTOR(uint32_t) rounds; // rows of `derived` after each round, the facts being round 0
+    Table *begun;            // rows of an evaluation that a question has ended (seek.c); or NULL
+    bool grows;              // its rules, or those below, may have no end (growth.c)
     uint32_t stratum;        // 0: no rules; what it needs complete lies in lower ones
     uint32_t component;      // relations that need each other have the same
     bool wanted;             // a mark of evaluation
@@ -109,9 +111,11 @@ struct Store {
     size_t rules_marked;
     uint64_t limit;             // bytes that rows of recursion without a bound may take; 0: any
     const RelationList *making; // what rows are added to; NULL: nothing is evaluated
-    bool endless;               // that recursion has no bound that can be seen
-    CellsRoom room;             // that sets of bits may take together
-    struct Profile *profile;    // of the evaluation that runs; NULL: nobody asks
+    const struct Question *question; // for which alone rows are made (seek.h); or NULL
+    RelationList begun;              // the relations with begun rows, evaluated together
+    bool endless;                    // that recursion has no bound that can be seen
+    CellsRoom room;                  // that sets of bits may take together
+    struct Profile *profile;         // of the evaluation that runs; NULL: nobody asks
 };
 
 // store.c
@@ -156,6 +160,10 @@ static inline uint32_t goal_arity(const Goal *goal) {
 }
 // The columns of an atom, CONSTANT_NONE where they are open.
 void goal_values(const Goal *goal, const Datum *variables, Datum *values);
+void store_forget_begun(Store *store); // of which edits and other questions take the place
+// Rows that are begun as if they were complete, and back.
+void begun_show(Store *store);
+void begun_hide(Store *store);
 // Takes the rule; what it does not allow (analyse.c) is found by store_analyse.
 void store_add_rule(Store *store, Rule *rule);
 // Forgets the results of a relation and of everything that depends on it.

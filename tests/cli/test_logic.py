@@ -1255,6 +1255,44 @@ relation Best(x: entity, n: min int)
             with self.subTest(rules):
                 self.assertEqual(self.checked(rules), "")
 
+    def random_program(self, generator, bound):
+        """Rules over integers; with a bound those between its negative and itself."""
+        draw, text = generator.choice, ""
+        for name, arity in ("A", 1), ("B", 1), ("S", 1), ("P", 2):
+            text += f"relation {name}({', '.join('xy'[:arity])})\n".replace("x", "x: int").replace("y", "y: int")
+            for _ in range(generator.randrange(name == "A", 4)):
+                text += f"{name}({', '.join(str(generator.randrange(-3, 7)) for _ in range(arity))})\n"
+        for _ in range(generator.randrange(2, 6)):
+            body = draw(("A(X)", "B(X)", "P(X, _)", "P(_, X)", "A(X), B(Y)", "P(X, Y)", "A(X), A(Y)", "B(X), P(X, Y)",
+                         "A(X), X < 5", "A(X), not S(X)", "A(X), S(Y)", "B(X), X > -2"))
+            read = [name for name in "XY" if name in body]
+            steps = "1", "1", "2", "3", "0", "-1"
+            forms = "{}", "{} + {step}", "{} + {step}", "{} + {step}", "{} - {step}", "2 * {}", "{} + {}", "{} * {}"
+            head, given = draw(("A", "A", "B", "P")), ""
+            variables = "GH"[:1 + (head == "P")]
+            for name in variables:
+                given += f", {name} = " + draw(forms).format(draw(read), draw(read), step=draw(steps))
+                given += f", {name} < {bound}, {name} > -{bound}" if bound else ""
+            text += f"{head}({', '.join(variables)}) <- {body}{given}\n"
+        number = lambda: str(generator.randrange(-6, 15))
+        sign = draw(("<", "<=", ">", ">=", "=="))
+        return text + draw((f"A({number()})?", f"B({number()})?", f"P({number()}, {number()})?",
+                            f"A(X)? where X {sign} {number()}", f"B(X)? where X {sign} {number()}",
+                            f"P({number()}, Y)? where Y {sign} {number()}", f"P(X, Y)? where X {sign} {number()}")) + "\n"
+
+    def test_questions(self):
+        """What is answered though the rows may have no end: as from rows between bounds far out."""
+        answered = 0
+        for number in range(PROGRAMS):
+            unbounded, bounded = (self.random_program(random.Random(f"questions {SEED} {number}"), bound) for bound in (0, 60))
+            with self.subTest(seed=SEED, number=number, program=unbounded):
+                result = tl.run_code(unbounded, options=("--time-limit", "250ms"))
+                self.assertTrue(result.status == 0 or "time limit" in result.err or "64 bits" in result.err, result.err)
+                if result.status: continue
+                answered += 1
+                self.assertEqual(result.out, tl.run_code(bounded).out)
+        self.assertGreater(answered, PROGRAMS // 2)
+
     def test_limits(self):
         """The error stands at the rule; what was made is returned, and what does not grow goes on."""
         grows = "relation N(x: int)\nN(0)\nN(X + 1) <- N(X)\n"
@@ -1272,7 +1310,12 @@ relation Best(x: entity, n: min int)
                     self.assertRegex(result.err, "each round gives N further values")
                     self.assertEqual(result.status, 1)
         help_of_time = "each round gives N further values, and nothing in its rules bounds them"
-        self.assertIn(help_of_time, tl.run_code(grows + "N(-5)?\n", options=("--time-limit", "500ms")).err)
+        both = grows + "N(X - 2) <- N(X)\nrelation T(s: string)\nT(\"a\")\nT(S + \"b\") <- T(S)\n"
+        for query, name in (("N(X)?", "N"), ("N(X)? where X > 0", "N"), ('T("c")?', "T"), ('why not T("c")?', "T")):
+            with self.subTest(query):
+                result = tl.run_code(f"{both}print(N(-5)?)\n{query}\n", options=("--time-limit", "500ms"))
+                self.assertEqual(result.out, "true\n")
+                self.assertIn(help_of_time.replace("N", name, 1), result.err)
         again = """
 relation K(x: int)
 K(1)
