@@ -136,16 +136,13 @@ static Status replace(const char *path, const Replacement *replacement) {
 
 Status file_check_place(const char *path) {
     struct stat there;
-    char *target = realpath(path, NULL);
+    SCOPED_MEMORY char *target = realpath(path, NULL);
     bool exists = target && stat(target, &there) == 0, is_folder = exists && S_ISDIR(there.st_mode);
     bool plain = !exists || S_ISREG(there.st_mode);
-    char *folder = folder_of(target ? target : path);
+    SCOPED_MEMORY char *folder = folder_of(target ? target : path);
     bool fits = !is_folder && (!plain || access(folder, W_OK | X_OK) == 0);
     if (is_folder) errno = EISDIR;
-    Status status = fits ? STATUS_OK : fail_write(path);
-    free(folder);
-    free(target);
-    return status;
+    return fits ? STATUS_OK : fail_write(path);
 }
 
 Status file_replace(const char *path, FileWriter write, void *context) {

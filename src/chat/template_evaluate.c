@@ -56,12 +56,11 @@ static Status element(TemplateRender *render, const TemplateExpr *expr, Value ob
     bool listed = object.kind == VALUE_LIST || object.kind == VALUE_TUPLE;
     bool ordered = listed || object.kind == VALUE_STRING || object.kind == VALUE_RANGE;
     if (!ordered || index.kind != VALUE_INT) return STATUS_OK;
-    Value items = listed ? value_retain(object) : value_none();
+    SCOPED_VALUE(items) = listed ? value_retain(object) : value_none();
     if (!listed) TRY(template_items(&render->steps, expr->line, object, "what is indexed", &items));
     int64_t count = (int64_t)items.as.list->count;
     int64_t at = index.as.integer < 0 ? index.as.integer + count : index.as.integer;
     if (at >= 0 && at < count) *out = value_retain(items.as.list->items[at]);
-    value_release(items);
     return STATUS_OK;
 }
 

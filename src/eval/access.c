@@ -9,7 +9,6 @@
 #include "eval/bind.h"
 #include "tensor/view.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/items.h"
 #include "value/object.h"
 #include "value/print.h"

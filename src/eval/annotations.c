@@ -6,8 +6,6 @@
 #include "eval/upper.h"
 #include "tensor/op.h"
 #include "tensor/view.h"
-#include "value/convert.h"
-#include "value/format.h"
 #include "value/print.h"
 
 typedef struct DimensionCode {

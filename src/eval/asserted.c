@@ -2,7 +2,6 @@
 // are put aside for the message.
 #include "device/foretell.h"
 #include "eval/code.h"
-#include "value/format.h"
 #include "value/print.h"
 
 typedef struct AssertedCode {

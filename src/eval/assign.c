@@ -11,7 +11,6 @@
 #include "eval/subscripts.h"
 #include "tensor/gradient/tape.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/items.h"
 #include "value/object.h"
 #include "value/print.h"
@@ -292,11 +291,9 @@ static Status dict_assign(Dict *dict, const Walk *walk, Value value) {
 
 static Status handle_set(Handle *handle, const Walk *walk, Value value) {
     OpInput input;
-    Tensor *converted;
+    SCOPED_TENSOR(converted);
     TRY(stored_input(value, &input, &converted));
-    Status status = handle_tensor_set(handle, walk->subscripts, walk_step(walk)->count, input);
-    tensor_release(converted);
-    return status;
+    return handle_tensor_set(handle, walk->subscripts, walk_step(walk)->count, input);
 }
 
 // A tensor that only the expression holds would be changed and lost.

@@ -6,7 +6,6 @@
 #include "model/tensor_buffer.h"
 #include "tensor/gradient/tape.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/handles.h"
 #include "value/object.h"
 #include "value/print.h"
@@ -52,7 +51,7 @@ static Value handle(Frame *frame, const TryCode *attempt) {
         trace_clear(interp);
         return EVAL(frame, attempt->handler);
     }
-    Value error = error_value(error_current());
+    SCOPED_VALUE(error) = error_value(error_current());
     Caught caught = {error.as.instance, failure_set_aside(interp), interp->caught};
     interp->caught = &caught;
     variable_set(frame, attempt->variable, value_retain(error));
@@ -60,7 +59,6 @@ static Value handle(Frame *frame, const TryCode *attempt) {
     slots_release(frame, attempt->slot, 1);
     interp->caught = caught.outer;
     failure_forget(caught.failure);
-    value_release(error);
     return value;
 }
 

@@ -8,7 +8,6 @@
 #include "eval/call_op.h"
 #include "eval/numbers.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/print.h"
 
 static const BuiltinFunction functions[FUNCTION_COUNT] = {
@@ -168,7 +167,7 @@ static void list_parameters(const Signature *signature, Text *out) {
 }
 
 static void fail_too_many(const Signature *signature, const BuiltinArguments *a) {
-    Text names = {0};
+    SCOPED_TEXT(names);
     list_parameters(signature, &names);
     size_t given = a->count + a->named_count;
     if (signature->count == 0)
@@ -178,20 +177,18 @@ static void fail_too_many(const Signature *signature, const BuiltinArguments *a)
         fail(STATUS_ARITY, "%s takes at most %d argument%s (%s), but %zu were given",
              signature->name, signature->count, signature->count == 1 ? "" : "s", text_get(&names),
              given);
-    text_free(&names);
 }
 
 // zeros(n, m), x.expand(2, 3): integers in several arguments where one list is wanted.
 static bool suggest_list(const Signature *signature, const Value *values, size_t count) {
     int at = catalog_sizes_parameter(signature);
     if (at < 0) return false;
-    Text list = {0};
+    SCOPED_TEXT(list);
     for (size_t i = (size_t)at; i < count && values[i].kind == VALUE_INT; i++)
         text_format(&list, list.length ? ", %lld" : "%lld", (long long)values[i].as.integer);
     bool several = strchr(text_get(&list), ',') != NULL;
     if (several)
         fail_help("`%s` is one argument: [%s]", signature->params[at].name, text_get(&list));
-    text_free(&list);
     return several;
 }
 
@@ -239,7 +236,8 @@ static void fail_misfit(const Builtin *row, const Placement *placed, int index) 
 
 // None of several forms takes these arguments: says what was given and shows the forms.
 static void fail_forms(const Builtin *row, const BuiltinArguments *a) {
-    Text given = {0}, forms = {0};
+    SCOPED_TEXT(given);
+    SCOPED_TEXT(forms);
     for (size_t i = 0; i < a->count; i++)
         text_format(&given, i ? ", %s" : "%s", value_text(a->positional[i]).text);
     for (size_t i = 0; i < a->named_count; i++)
@@ -249,8 +247,6 @@ static void fail_forms(const Builtin *row, const BuiltinArguments *a) {
         text_format(&forms, form == row ? "%s" : " or %s", form->signature_text);
     fail(STATUS_TYPE, "%s does not take (%s)", row->signature.name, text_get(&given));
     fail_help("%s", text_get(&forms));
-    text_free(&given);
-    text_free(&forms);
 }
 
 // --- choosing and binding

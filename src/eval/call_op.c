@@ -373,11 +373,9 @@ static Status add_tensors(Preparation *p, Value value) {
 
 // The values of `dims: int...` as one attribute.
 static Status set_rest_attribute(Preparation *p, AttributeId id, const Value *rest, size_t count) {
-    Value list = value_list(count);
+    SCOPED_VALUE(list) = value_list(count);
     list_append(list.as.list, rest, count);
-    Status status = set_attribute(p, id, list);
-    value_release(list);
-    return status;
+    return set_attribute(p, id, list);
 }
 
 static Status prepare(Preparation *p, const BuiltinCall *call, uint32_t donated) {

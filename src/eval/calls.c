@@ -5,14 +5,11 @@
 #include "base/memory.h"
 #include "catalog/foreign.h"
 #include "eval/access.h"
-#include "eval/bind.h"
 #include "eval/code.h"
 #include "eval/invoke.h"
 #include "eval/methods.h"
 #include "eval/structs.h"
-#include "eval/subscripts.h"
 #include "tensor/op.h"
-#include "value/format.h"
 #include "value/object.h"
 #include "value/print.h"
 
@@ -334,16 +331,14 @@ static const char *nearest_method(Value receiver, const char *name) {
     bool structure = receiver.kind == VALUE_STRUCT;
     const StructCode *code = structure ? receiver.as.instance->type->definition : NULL;
     size_t most = structure ? (code ? code->method_count : 0) : catalog_count(), count = 0;
-    const char **names = memory_allocate((most + 1) * sizeof *names);
+    SCOPED_MEMORY const char **names = memory_allocate((most + 1) * sizeof *names);
     for (size_t i = 0; i < most; i++) {
         names[count] = structure ? code->methods[i].name
                                  : catalog_method_name(catalog_get(i)->signature.name,
                                                        value_kind_name(receiver));
         if (names[count]) count++;
     }
-    const char *near = catalog_nearest(name, names, count);
-    free(names);
-    return near;
+    return catalog_nearest(name, names, count);
 }
 
 static void fail_no_method(Value receiver, const CallCode *call) {
@@ -528,11 +523,9 @@ static Value eval_fail_path(Frame *frame, const Code *code) {
 }
 
 static const char *path_text(Lowering *lowering, const Node *path) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     text_format(&text, "%s::%s", path->as.path.type.text, path->as.path.name.text);
-    const char *copy = arena_copy_string(lowering->arena, text_get(&text), text.length);
-    text_free(&text);
-    return copy;
+    return arena_copy_string(lowering->arena, text_get(&text), text.length);
 }
 
 // A method of a struct, a member of a module, or a builtin of a namespace.

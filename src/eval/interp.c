@@ -139,7 +139,8 @@ static void warn_broadcast(const char *op_name, const Shape *x, const Shape *y) 
     for (size_t i = 0; i < interp->warned_lines.count; i++)
         if (interp->warned_lines.items[i] == line) return;
     VECTOR_PUSH(&interp->warned_lines, line);
-    Text message = {0}, text = {0};
+    SCOPED_TEXT(message);
+    SCOPED_TEXT(text);
     text_format(&message, "%s of ", op_name);
     shape_describe(x, &message);
     text_append_string(&message, " and ");
@@ -152,8 +153,6 @@ static void warn_broadcast(const char *op_name, const Shape *x, const Shape *y) 
     diagnostic_render(&text, &diagnostic, diagnostic_color());
     output_flush();
     fputs(text_get(&text), output_errors());
-    text_free(&message);
-    text_free(&text);
 }
 
 static void seed(const InterpOptions *options) {
@@ -302,9 +301,8 @@ Value interp_run_module(Interp *interp, ModuleState *module) {
 
 static void run_program(Task *task) {
     ModuleState *module = modules_lower(task->interp, task->program);
-    Value value = interp_run_module(task->interp, module);
+    SCOPED_VALUE(value) = interp_run_module(task->interp, module);
     task->status = interp_status_of(task->interp, value);
-    value_release(value);
 }
 
 Status interp_run(Interp *interp, Program *program) {

@@ -5,10 +5,8 @@
 #include "eval/annotations.h"
 #include "eval/bind.h"
 #include "eval/methods.h"
-#include "eval/structs.h"
 #include "tensor/op.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/object.h"
 #include "value/print.h"
 
@@ -175,7 +173,7 @@ static uint32_t donated_mask(const CallArguments *arguments) {
 // What the tensors of a failed operation are, by the text of the arguments.
 static void label_arguments(const CallArguments *arguments) {
     if (!arguments->codes || error_current()->label[0] || error_current()->span.begin) return;
-    Text label = {0};
+    SCOPED_TEXT(label);
     size_t offset = arguments->receiver ? 1 : 0;
     for (size_t i = 0; i < arguments->positional; i++) {
         if (arguments->values[i].kind != VALUE_TENSOR) continue;
@@ -184,7 +182,6 @@ static void label_arguments(const CallArguments *arguments) {
                          i < offset ? arguments->receiver : arguments->codes[i - offset]);
     }
     if (label.length) fail_label("%s", text_get(&label));
-    text_free(&label);
 }
 
 Value call_builtin(Interp *interp, const Builtin *row, CallArguments *arguments) {

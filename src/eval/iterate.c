@@ -3,8 +3,6 @@
 #include "eval/iterate.h"
 
 #include "base/utf8.h"
-#include "value/convert.h"
-#include "value/format.h"
 #include "value/items.h"
 #include "value/print.h"
 

@@ -133,7 +133,7 @@ static Value numbers_make(List *list, Numbers *numbers) {
     }
     int64_t count = 1;
     for (int i = 0; i < numbers->shape.rank; i++) count *= numbers->shape.dims[i];
-    void *storage = memory_allocate_zeroed((size_t)count, sizeof(double));
+    SCOPED_MEMORY void *storage = memory_allocate_zeroed((size_t)count, sizeof(double));
     numbers->floats = storage;
     numbers->integers = storage;
     Tensor *tensor = NULL;
@@ -144,7 +144,6 @@ static Value numbers_make(List *list, Numbers *numbers) {
         status = tensor_from_integers(numbers->integers, &numbers->shape,
                                       numbers->has_int ? DTYPE_INT64 : DTYPE_BOOL, &tensor);
     if (status == STATUS_OK && numbers->has_unknown) tensor_literal_forget(tensor);
-    free(storage);
     return status == STATUS_OK ? value_tensor(tensor) : value_fail();
 }
 
@@ -369,10 +368,8 @@ static Value format_pieces(Frame *frame, const FormatCode *format, Text *text) {
 }
 
 static Value eval_format(Frame *frame, const Code *code) {
-    Text text = {0};
-    Value value = format_pieces(frame, (const FormatCode *)code, &text);
-    text_free(&text);
-    return value;
+    SCOPED_TEXT(text);
+    return format_pieces(frame, (const FormatCode *)code, &text);
 }
 
 static Value eval_format_foretold(Frame *frame, const Code *code) {

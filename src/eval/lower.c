@@ -20,14 +20,12 @@ void *lower_array(Lowering *lowering, size_t count, size_t item_bytes) {
 }
 
 const char *lower_text(Lowering *lowering, const char *format, ...) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     va_list arguments;
     va_start(arguments, format);
     text_format_v(&text, format, arguments);
     va_end(arguments);
-    const char *copy = arena_copy_string(lowering->arena, text_get(&text), text.length);
-    text_free(&text);
-    return copy;
+    return arena_copy_string(lowering->arena, text_get(&text), text.length);
 }
 
 const char *lower_word(Lowering *lowering, const Word *word) {

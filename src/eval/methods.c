@@ -83,23 +83,21 @@ static void append_impl(Text *out, const MethodCode *method) {
 
 static const FunctionCode *fail_equal(const StructCode *code, const MethodCode *one,
                                       const MethodCode *other) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     append_impl(&text, one);
     text_append_string(&text, " and ");
     append_impl(&text, other);
     fail(STATUS_TYPE, "two impls of %s with a function `%s` fit equally well", code->type.name,
          one->name);
     fail_help("%s", text_get(&text));
-    text_free(&text);
     return NULL;
 }
 
 static const FunctionCode *fail_none(const StructCode *code, const MethodCode *method) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     append_impl(&text, method);
     fail(STATUS_TYPE, "no impl of %s with a function `%s` fits", code->type.name, method->name);
     fail_help("there is %s", text_get(&text));
-    text_free(&text);
     return NULL;
 }
 

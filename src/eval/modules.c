@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "eval/annotations.h"
-#include "eval/structs.h"
 #include "eval/upper.h"
 #include "value/object.h"
 

@@ -167,7 +167,7 @@ static int compare_doubles(const void *a, const void *b) {
 
 static Value median(const Numbers *x) {
     ASSERT(x->count > 0);
-    double *sorted = memory_allocate(x->count * sizeof *sorted);
+    SCOPED_MEMORY double *sorted = memory_allocate(x->count * sizeof *sorted);
     bool any_nan = false;
     for (size_t i = 0; i < x->count; i++) {
         sorted[i] = number_at(x, i);
@@ -176,7 +176,6 @@ static Value median(const Numbers *x) {
     if (!any_nan) qsort(sorted, x->count, sizeof *sorted, compare_doubles);
     size_t half = x->count / 2;
     double middle = x->count % 2 ? sorted[half] : sorted[half - 1] / 2 + sorted[half] / 2;
-    free(sorted);
     return value_float(any_nan ? NAN : middle);
 }
 

@@ -10,7 +10,6 @@
 #include "eval/code.h"
 #include "tensor/op.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/items.h"
 #include "value/print.h"
 
@@ -160,12 +159,11 @@ static void label_operand(Text *label, Value value, const Code *code) {
 static void label_operands(const Operands *operands) {
     name_operands_in_help(operands);
     if (error_current()->label[0]) return;
-    Text label = {0};
+    SCOPED_TEXT(label);
     label_operand(&label, operands->left, operands->left_code);
     if (operands->right.kind != VALUE_ABSENT)
         label_operand(&label, operands->right, operands->right_code);
     fail_label("%s", text_get(&label));
-    text_free(&label);
 }
 
 static __attribute__((noinline)) bool measured_input(Value value, OpInput *out) {

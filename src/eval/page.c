@@ -8,11 +8,9 @@
 #include "eval/invoke.h"
 #include "eval/methods.h"
 #include "eval/modules.h"
-#include "eval/structs.h"
 #include "model/model.h"
 #include "parser/parser.h"
 #include "value/builtin.h"
-#include "value/format.h"
 #include "value/print.h"
 
 static const char folder[] = "std/models/";
@@ -42,13 +40,12 @@ static void append_known(Text *out) {
 }
 
 static Status fail_unknown(Value model, const char *architecture) {
-    Text known = {0};
+    SCOPED_TEXT(known);
     append_known(&known);
     Status status = fail(STATUS_VALUE, "%s has the architecture \"%s\"; known are %s",
                          model_path(model.as.handle->payload), architecture, text_get(&known));
     fail_help("a file models/NAME.tl next to the script or in a folder of TL_PATH computes the "
               "architecture NAME");
-    text_free(&known);
     return status;
 }
 
@@ -61,14 +58,12 @@ static bool is_name(const char *architecture) {
 
 static bool find(const Interp *interp, const char *architecture, Text *found) {
     if (!is_name(architecture)) return false;
-    Text path = {0}, tried = {0};
+    SCOPED_TEXT(path);
+    SCOPED_TEXT(tried);
     text_format(&path, "%s%s.tl", folder, architecture);
     const char *own = text_get(&path) + strlen("std/");
-    bool there = imports_find(interp_script_path(interp), own, found, &tried) ||
-                 imports_find_standard(text_get(&path), found, &tried);
-    text_free(&path);
-    text_free(&tried);
-    return there;
+    return imports_find(interp_script_path(interp), own, found, &tried) ||
+           imports_find_standard(text_get(&path), found, &tried);
 }
 
 // The first of a page's mistakes is the error of the call that wanted it.
@@ -166,7 +161,7 @@ static Status page_run(Interp *interp, struct Page *page, Value argument, Value 
 
 Status page_open(Interp *interp, const char *architecture, Value model, Value *out) {
     struct Page *page = page_find(interp, architecture);
-    Text path = {0};
+    SCOPED_TEXT(path);
     Status status = STATUS_OK;
     *out = value_none();
     text_clear(&interp->declared);
@@ -174,13 +169,13 @@ Status page_open(Interp *interp, const char *architecture, Value model, Value *o
         status = find(interp, architecture, &path)
                      ? page_read(interp, architecture, text_get(&path), &page)
                      : fail_unknown(model, architecture);
-    text_free(&path);
     return status == STATUS_OK ? page_run(interp, page, model, out) : status;
 }
 
 Status page_open_standard(Interp *interp, const char *path, Value argument, Value *out) {
     struct Page *page = page_find(interp, path);
-    Text found = {0}, tried = {0};
+    SCOPED_TEXT(found);
+    SCOPED_TEXT(tried);
     Status status = STATUS_OK;
     *out = value_none();
     if (!page) {
@@ -188,8 +183,6 @@ Status page_open_standard(Interp *interp, const char *path, Value argument, Valu
         ASSERT(there);
         status = page_read(interp, path, text_get(&found), &page);
     }
-    text_free(&found);
-    text_free(&tried);
     return status == STATUS_OK ? page_run(interp, page, argument, out) : status;
 }
 
@@ -208,11 +201,9 @@ Status page_call(Interp *interp, Value opened, const char *method, Value argumen
     if (!code)
         return fail(STATUS_NAME, "the page's open gives %s, which has no method `%s`",
                     value_text(opened).text, method);
-    Value result = function_invoke(interp, code, NULL, (Value[]){opened, argument}, 2);
+    SCOPED_VALUE(result) = function_invoke(interp, code, NULL, (Value[]){opened, argument}, 2);
     TRY(status_of(result));
-    Status status = value_to_tensor(result, method, out);
-    value_release(result);
-    return status;
+    return value_to_tensor(result, method, out);
 }
 
 // --- the end

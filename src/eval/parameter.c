@@ -3,7 +3,6 @@
 // would get gradients of numbers that are gone.
 #include "eval/parameter.h"
 
-#include "tensor/gradient/tape.h"
 #include "tensor/parameter.h"
 #include "value/convert.h"
 
@@ -28,9 +27,7 @@ Status parameter_prepare_write(const Tensor *parameter, Value *value) {
 Status parameter_write(Tensor *parameter, Value *value, const char *what) {
     if (value->kind == VALUE_TENSOR && value->as.tensor == parameter) return STATUS_OK;
     TRY(parameter_prepare_write(parameter, value));
-    Tensor *numbers;
+    SCOPED_TENSOR(numbers);
     TRY(value_to_tensor(*value, what, &numbers));
-    Status status = tape_parameter_assign(parameter, numbers);
-    tensor_release(numbers);
-    return status;
+    return tape_parameter_assign(parameter, numbers);
 }

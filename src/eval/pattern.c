@@ -2,8 +2,6 @@
 #include "eval/pattern.h"
 
 #include "eval/structs.h"
-#include "value/convert.h"
-#include "value/format.h"
 #include "value/items.h"
 #include "value/print.h"
 

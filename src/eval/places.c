@@ -2,11 +2,8 @@
 // struct's field. Everything else (slices, tensors, errors) goes the ways of subscripts.c and
 // assign.c.
 #include "eval/places.h"
-#include "device/foretell.h"
 #include "eval/formula.h"
-#include "eval/structs.h"
 #include "eval/subscripts.h"
-#include "value/dict.h"
 
 // An index, alone in its brackets.
 typedef struct At {

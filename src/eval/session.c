@@ -10,7 +10,6 @@
 #include "eval/structs.h"
 #include "eval/upper.h"
 #include "parser/parser.h"
-#include "value/object.h"
 #include "value/snapshot.h"
 
 // An earlier struct that an impl of the line adds to, and what it was.
@@ -320,7 +319,7 @@ void session_keep(Line *line) {
 void session_drop(Line *line) {
     Session *session = line->session;
     Interp *interp = session->interp;
-    ErrorRecord *error = memory_allocate(sizeof *error);
+    SCOPED_MEMORY ErrorRecord *error = memory_allocate(sizeof *error);
     ASSERT(interp->modules.count >= line->modules_before);
     *error = *error_current();
     atomic_store(&interp->runtime->interrupts, 0); // drops run
@@ -340,7 +339,6 @@ void session_drop(Line *line) {
     program_free(line->program);
     line_free(line);
     *error_current() = *error;
-    free(error);
 }
 
 // --- names

@@ -180,14 +180,13 @@ const Code *lower_struct_literal(Lowering *lowering, const Node *node) {
 
 static void report_drop_error(const Instance *instance) {
     Diagnostic diagnostic = diagnostic_from_error(error_current());
-    Text note = {0}, text = {0};
+    SCOPED_TEXT(note);
+    SCOPED_TEXT(text);
     text_format(&note, "in drop of %s: %s", instance->type->name, diagnostic.message);
     diagnostic.message = text_get(&note);
     diagnostic_render(&text, &diagnostic, diagnostic_color());
     output_flush();
     fputs(text_get(&text), output_errors());
-    text_free(&text);
-    text_free(&note);
 }
 
 void struct_drop(Instance *instance) {

@@ -6,12 +6,10 @@
 
 #include "catalog/foreign.h"
 #include "eval/access.h"
-#include "eval/bind.h"
 #include "eval/handle_tensor.h"
 #include "eval/structs.h"
 #include "eval/upper.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/items.h"
 #include "value/object.h"
 #include "value/print.h"
@@ -275,14 +273,12 @@ Status list_assign_slice(List *list, const SubscriptValue *subscript, Value valu
 static Value string_slice_by(const String *string, const IndexItem *item) {
     SliceRun run = slice_run(item, string_length(string));
     if (run.step == 1) return string_slice(string, run.first, run.count);
-    Text text = {0};
+    SCOPED_TEXT(text);
     for (int64_t i = 0; i < run.count; i++) {
         Value one = string_slice(string, run.first + i * run.step, 1);
         text_append(&text, one.as.string->bytes, one.as.string->length);
     }
-    Value result = value_string(text_get(&text), text.length);
-    text_free(&text);
-    return result;
+    return value_string(text_get(&text), text.length);
 }
 
 static Status read_mask(Tensor *mask, int64_t **out, size_t *count) {

@@ -73,11 +73,10 @@ void failure_restore(Interp *interp, Failure *failure) {
 void failure_show(const Interp *interp) {
     Diagnostic diagnostic = diagnostic_from_error(error_current());
     diagnostic.trace = interp_trace(interp, &diagnostic.trace_count);
-    Text text = {0};
+    SCOPED_TEXT(text);
     diagnostic_render(&text, &diagnostic, diagnostic_color());
     output_flush();
     fputs(text_get(&text), output_errors());
-    text_free(&text);
 }
 
 bool failure_raise_again(Interp *interp, Value error) {

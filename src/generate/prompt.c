@@ -19,9 +19,6 @@ Status network_encode_chat(const Network *network, Value messages, Value tools, 
     Tokenizer *tokenizer;
     SCOPED_TEXT(text);
     TRY(model_tokenizer(model, &tokenizer));
-    Status status = chat_prompt(model, tokenizer, &(ChatPrompt){messages, tools, true}, &text);
-    if (status == STATUS_OK)
-        status =
-            network_encode(network, text_get(&text), text.length, !is_begun(tokenizer, &text), out);
-    return status;
+    TRY(chat_prompt(model, tokenizer, &(ChatPrompt){messages, tools, true}, &text));
+    return network_encode(network, text_get(&text), text.length, !is_begun(tokenizer, &text), out);
 }

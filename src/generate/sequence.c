@@ -62,12 +62,9 @@ static Status open_page(Network *network, Value model) {
                     model_path(file));
     SCOPED_TEXT(architecture);
     text_append(&architecture, name->as.string.bytes, name->as.string.length);
-    Status status =
-        page_open(network->interp, text_get(&architecture), model, &network->values[OPENED]);
-    if (status == STATUS_OK) status = attached_check(network->interp, model);
-    if (status == STATUS_OK)
-        status = read_context(file, text_get(&architecture), &network->context);
-    return status;
+    TRY(page_open(network->interp, text_get(&architecture), model, &network->values[OPENED]));
+    TRY(attached_check(network->interp, model));
+    return read_context(file, text_get(&architecture), &network->context);
 }
 
 Status network_open(Interp *interp, Value model, Network **out) {

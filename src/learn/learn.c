@@ -13,8 +13,6 @@
 #include "tensor/join.h"
 #include "tensor/parameter.h"
 #include "tensor/precision.h"
-#include "value/convert.h"
-#include "value/handles.h"
 #include "value/object.h"
 
 static const char *const result_fields[] = {"losses", "grad_norms", "validations", "rates",

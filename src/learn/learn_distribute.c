@@ -107,20 +107,18 @@ Status learn_join_parameters(LearnRun *run) {
 
 static Status take_stream(void) {
     RandomStream own = random_mark();
-    RandomStream *all = memory_allocate((size_t)ranks_count() * sizeof *all);
+    SCOPED_MEMORY RandomStream *all = memory_allocate((size_t)ranks_count() * sizeof *all);
     Status status = pieces_gather(&own, all, sizeof own);
     if (status == STATUS_OK) random_return(all[0]);
-    free(all);
     return status;
 }
 
 Status learn_judge_together(LearnRun *run) {
     if (run->pieces == 0 || ranks_count() == 1) return STATUS_OK;
-    double *all = memory_allocate((size_t)ranks_count() * sizeof *all);
+    SCOPED_MEMORY double *all = memory_allocate((size_t)ranks_count() * sizeof *all);
     Status status = pieces_agree(run->pieces, 0);
     if (status == STATUS_OK) status = pieces_gather(&run->judged, all, sizeof *all);
     if (status == STATUS_OK) run->judged = all[0];
-    free(all);
     return status;
 }
 
@@ -463,13 +461,10 @@ static Status take_reports(LearnStep *step, const char *reports, size_t bytes) {
 
 static Status exchange_reports(LearnStep *step, const PieceReport *pieces) {
     size_t bytes = report_pieces(step) + step->parameters.count;
-    char *own = own_report(step, pieces, bytes);
-    char *all = memory_allocate(bytes * (size_t)ranks_count());
-    Status status = pieces_gather(own, all, bytes);
-    if (status == STATUS_OK) status = take_reports(step, all, bytes);
-    free(all);
-    free(own);
-    return status;
+    SCOPED_MEMORY char *own = own_report(step, pieces, bytes);
+    SCOPED_MEMORY char *all = memory_allocate(bytes * (size_t)ranks_count());
+    TRY(pieces_gather(own, all, bytes));
+    return take_reports(step, all, bytes);
 }
 
 Status learn_advance(LearnStep *step, LearnAdvance advance) {
@@ -532,13 +527,12 @@ static Status finish_step(LearnStep *step, const PieceReport *pieces) {
 
 static Value run_own_pieces(LearnStep *step) {
     int64_t rounds = rounds_of(step);
-    PieceReport *pieces = memory_allocate((size_t)(rounds + 1) * sizeof *pieces);
+    SCOPED_MEMORY PieceReport *pieces = memory_allocate((size_t)(rounds + 1) * sizeof *pieces);
     Value value = value_none();
     for (int64_t i = 0; i < rounds && !failed(value); i++) value = run_piece(step, i, &pieces[i]);
     if (!failed(value) && finish_step(step, pieces) != STATUS_OK)
         value = fail_at(step->run->code->settings[SETTING_objective]->span);
     learn_drop_noted(step->run);
-    free(pieces);
     return value;
 }
 

@@ -8,9 +8,7 @@
 #include "ranks/ranks.h"
 #include "tensor/compose.h"
 #include "tensor/gradient/tape.h"
-#include "tensor/join.h"
 #include "tensor/parameter.h"
-#include "value/convert.h"
 
 // A note is a list of the function and the values. run->noted has those of a rank's pieces one
 // after the other; run->notes those of its last piece, whose functions serve for all pieces.
@@ -179,7 +177,7 @@ static Status join_own(const LearnStep *step, const PiecesLayout *layout, Tensor
 
 // A note's function with the values that lie at `at`.
 static Status call_at(const LearnStep *step, const List *note, Tensor *all, int64_t *at) {
-    Value values = value_list(note->count);
+    SCOPED_VALUE(values) = value_list(note->count);
     Status status = STATUS_OK;
     for (size_t k = 1; k < note->count && status == STATUS_OK; k++) {
         Tensor *like = note->items[k].as.tensor, *value;
@@ -192,7 +190,6 @@ static Status call_at(const LearnStep *step, const List *note, Tensor *all, int6
         status = failed(value) ? error_current()->code : STATUS_OK;
         if (status == STATUS_OK) value_release(value);
     }
-    value_release(values);
     return status;
 }
 

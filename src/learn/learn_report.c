@@ -43,10 +43,9 @@ NumberText learn_number(double number) {
 
 // Once a program.
 static void print_needs(void) {
-    char *needs = learn_state()->needs;
+    SCOPED_MEMORY char *needs = learn_state()->needs;
     learn_state()->needs = NULL;
     if (needs) fprintf(output_stream(), "%s\n", needs);
-    free(needs);
 }
 
 void learn_report_begin(LearnRun *run) {
@@ -99,7 +98,7 @@ static void draw_bar(LearnRun *run, double loss, double norm, double rate) {
     double now = learn_now_s();
     if (now - run->progress.drawn_s < redraw_s || run->done == run->epochs) return;
     run->progress.drawn_s = now;
-    Text text = {0};
+    SCOPED_TEXT(text);
     append_epoch(run, &text);
     text_format(&text, "  loss %.4g  grad norm %.3g  lr %.3g", number_shown(loss),
                 number_shown(norm), rate);
@@ -107,7 +106,6 @@ static void draw_bar(LearnRun *run, double loss, double norm, double rate) {
         text_format(&text, "  val %.4g", number_shown(run->judged));
     append_pace(run, now - run->progress.started_s, &text);
     show_bar(run, &text);
-    text_free(&text);
 }
 
 static int digits(int64_t number) {

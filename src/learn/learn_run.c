@@ -57,22 +57,18 @@ void learn_show_whole(LearnRun *run) {
 static Status shuffled(const LearnRun *run, Tensor **out) {
     OpAttributes attributes = {.given = ATTRIBUTE_BIT(shape) | ATTRIBUTE_BIT(dim),
                                .shape = {.rank = 1, .dims = {run->rows}}};
-    Tensor *draws;
+    SCOPED_TENSOR(draws);
     TRY(op_with(OP_rand, NULL, 0, &attributes, &draws));
-    Status status = op_with(OP_argsort, &draws, 1, &attributes, out);
-    tensor_release(draws);
-    return status;
+    return op_with(OP_argsort, &draws, 1, &attributes, out);
 }
 
 static Status rows_of(Tensor *whole, Tensor *order, int64_t first, int64_t count, Tensor **out) {
     ASSERT(first >= 0 && count > 0);
     if (!order) return tensor_slice(whole, 0, first, first + count, out);
-    Tensor *ids;
+    SCOPED_TENSOR(ids);
     TRY(tensor_slice(order, 0, first, first + count, &ids));
     IndexItem item = {.kind = INDEX_TENSOR, .tensor = ids};
-    Status status = index_get(whole, &item, 1, out);
-    tensor_release(ids);
-    return status;
+    return index_get(whole, &item, 1, out);
 }
 
 Status learn_set_batch(LearnRun *run, Tensor *order, int64_t first, int64_t count) {

@@ -7,7 +7,6 @@
 
 #include "base/memory.h"
 #include "device/foretell.h"
-#include "learn/learn_run.h"
 #include "learn/learn_shards.h"
 #include "model/tensor_sum.h"
 #include "ranks/ranks.h"
@@ -82,7 +81,7 @@ static Status add_progress(Archive *archive, const LearnRun *run) {
 
 static void add_kept(Archive *archive, const LearnRun *run, const char *word, Tensor **contents,
                      size_t count) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     for (size_t i = 0; i < count; i++) {
         text_clear(&text);
         text_format(&text, "learn.%s.%s", word,
@@ -90,16 +89,14 @@ static void add_kept(Archive *archive, const LearnRun *run, const char *word, Te
         if (contents[i])
             named_tensors_add(&archive->tensors, text_get(&text), tensor_retain(contents[i]));
     }
-    text_free(&text);
 }
 
 static void add_trained(Archive *archive, const LearnRun *run) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     for (size_t i = 0; i < run->trained.count; i++)
         text_format(&text, "%s%s", i ? "\n" : "",
                     parameters_name(&archive->parameters, run->trained.items[i]));
     named_tensors_add_text(&archive->tensors, "learn.trained", text_get(&text));
-    text_free(&text);
 }
 
 // --- variables

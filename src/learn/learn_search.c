@@ -14,13 +14,12 @@ static bool holds_it(Tensor *tensor) {
     const LearnSearch *search = &learn_state()->search;
     if (!dtype_is_float(tensor_dtype(tensor))) return false;
     int64_t count = tensor_count(tensor);
-    double *numbers = memory_allocate((size_t)(count + 1) * sizeof *numbers);
+    SCOPED_MEMORY double *numbers = memory_allocate((size_t)(count + 1) * sizeof *numbers);
     bool found = false;
     if (tensor_read_floats(tensor, numbers) == STATUS_OK)
         for (int64_t i = 0; i < count && !found; i++)
             found = (search->wants_nan && isnan(numbers[i])) ||
                     (search->wants_inf && isinf(numbers[i]));
-    free(numbers);
     return found;
 }
 
@@ -64,7 +63,7 @@ static void look_at_gradient(const char *name, Tensor *const *gradients, int cou
 
 static void fail_found(const LearnRun *run) {
     LearnSearch *search = &learn_state()->search;
-    Text text = {0};
+    SCOPED_TEXT(text);
     text_format(&text, "the %s became %s in epoch %lld",
                 run->in_gradient ? "gradient norm" : "loss", learn_number(run->diverged).text,
                 (long long)run->done + 1);
@@ -83,7 +82,6 @@ static void fail_found(const LearnRun *run) {
                   "or logarithm is taken, may have come to 0");
     else
         fail_help("a smaller learning rate or clip_grad_norm may keep it finite");
-    text_free(&text);
 }
 
 static void search_gradient(Value loss) {

@@ -8,7 +8,6 @@
 #include "ranks/ranks.h"
 #include "tensor/join.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/handles.h"
 #include "value/print.h"
 #include "value/walk.h"

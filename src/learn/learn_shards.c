@@ -12,7 +12,6 @@
 #include "ranks/sharded.h"
 #include "tensor/compose.h"
 #include "tensor/join.h"
-#include "value/handles.h"
 
 // Names on lines; and parameters that are in parts, each on a line: its name in the file, that of
 // its parts, and its dimensions.
@@ -50,7 +49,7 @@ static void append_part_name(Text *out, const char *parameter) {
 }
 
 static void add_parameter_parts(Archive *archive) {
-    Text name = {0};
+    SCOPED_TEXT(name);
     for (size_t i = 0; i < archive->parameters.count; i++) {
         const NamedParameter *one = &archive->parameters.items[i];
         int64_t first;
@@ -60,7 +59,6 @@ static void add_parameter_parts(Archive *archive) {
         text_format(&name, "%lld", (long long)first);
         named_tensors_add(&archive->tensors, text_get(&name), tensor_retain(part));
     }
-    text_free(&name);
 }
 
 static void append_part_line(const Archive *archive, const NamedTensor *one, Text *out) {
@@ -73,7 +71,7 @@ static void append_part_line(const Archive *archive, const NamedTensor *one, Tex
 }
 
 static void leave_parts_out(Archive *archive) {
-    Text lines = {0};
+    SCOPED_TEXT(lines);
     for (size_t i = archive->tensors.count; i-- > 0;) {
         const NamedTensor *one = &archive->tensors.items[i];
         int64_t first;
@@ -82,7 +80,6 @@ static void leave_parts_out(Archive *archive) {
         named_tensors_remove(&archive->tensors, one->name);
     }
     if (lines.length > 0) named_tensors_add_text(&archive->tensors, parts_key, text_get(&lines));
-    text_free(&lines);
 }
 
 typedef struct Part {
@@ -143,15 +140,13 @@ static Status read_part_line(Archive *archive, char *line) {
         if (end == dims || dim < 0) break;
         shape.dims[shape.rank++] = dim;
     }
-    Text prefix = {0};
-    Parts parts = {0};
+    SCOPED_TEXT(prefix);
+    SCOPED_MEMORY Parts parts = {0};
     Tensor *whole = NULL;
     append_part_name(&prefix, parameter);
     find_parts(archive, text_get(&prefix), &parts);
     Status status = join_parts(archive, line, &parts, &shape, &whole);
     if (status == STATUS_OK) named_tensors_add(&archive->tensors, line, whole);
-    VECTOR_FREE(&parts);
-    text_free(&prefix);
     return status;
 }
 
@@ -171,15 +166,14 @@ static Status read_parts(Archive *archive) {
 // --- files
 
 Status learn_write_shard(const LearnRun *run, Archive *archive, const TensorFormat *format) {
-    Text name = {0}, path = {0};
+    SCOPED_TEXT(name);
+    SCOPED_TEXT(path);
     append_name(run, format->ending, ranks_own(), &name);
     set_path(run->save_path.as.string->bytes, text_get(&name), name.length, &path);
     archive_add_parts(archive, "learn.optimizer", run->optimizer_value.as.handle->payload);
     add_parameter_parts(archive);
     Status status = named_tensors_add_sum(&archive->tensors);
     if (status == STATUS_OK) status = format->write(text_get(&path), &archive->tensors);
-    text_free(&path);
-    text_free(&name);
     return status == STATUS_OK ? ranks_barrier() : status;
 }
 
@@ -208,7 +202,7 @@ static Status read_into(const char *path, const TensorFormat *format, NamedTenso
 
 Status learn_read_shards(Archive *archive, const TensorFormat *format) {
     const char *names = named_tensors_text(&archive->tensors, shards_key);
-    Text path = {0};
+    SCOPED_TEXT(path);
     Status status = STATUS_OK;
     while (names && *names && status == STATUS_OK) {
         size_t length = strcspn(names, "\n");
@@ -216,7 +210,6 @@ Status learn_read_shards(Archive *archive, const TensorFormat *format) {
         status = read_into(text_get(&path), format, &archive->tensors);
         names += length + (names[length] == '\n');
     }
-    text_free(&path);
     return status == STATUS_OK ? read_parts(archive) : status;
 }
 
@@ -256,7 +249,7 @@ static bool is_shard(const char *name, const char *file, const char *ending) {
 void learn_remove_shards(const Archive *now, const TensorFormat *format) {
     const char *kept = named_tensors_text(&now->tensors, shards_key);
     const char *file = now->path + folder_length(now->path);
-    Text path = {0};
+    SCOPED_TEXT(path);
     set_path(now->path, ".", 1, &path);
     DIR *folder = opendir(text_get(&path));
     for (const struct dirent *entry; folder && (entry = readdir(folder)) != NULL;) {
@@ -266,5 +259,4 @@ void learn_remove_shards(const Archive *now, const TensorFormat *format) {
         aside_remove(text_get(&path));
     }
     if (folder) closedir(folder);
-    text_free(&path);
 }

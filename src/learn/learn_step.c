@@ -11,7 +11,6 @@
 #include "tensor/gradient/backward.h"
 #include "tensor/join.h"
 #include "tensor/parameter.h"
-#include "value/format.h"
 #include "value/print.h"
 
 // The parameters are in order of declaration; those that are new go where their numbers put them.
@@ -28,11 +27,10 @@ static void note_trained(LearnRun *run, const TensorArray *reached) {
 }
 
 static Status check_loss(Value loss) {
-    if (loss.kind != VALUE_TENSOR) {
+    if (loss.kind != VALUE_TENSOR)
         return fail(STATUS_GRADIENT,
                     "the objective is %s, which depends on no parameter: there is nothing to train",
                     value_text(loss).text);
-    }
     Tensor *tensor = loss.as.tensor;
     if (tensor_count(tensor) != 1) {
         (void)fail(STATUS_SHAPE, "the objective is %s; it must have one element",
@@ -148,11 +146,9 @@ static Status clip(LearnRun *run, double *norm) {
 static Status move(LearnRun *run) {
     const TensorArray *reached = &run->reached;
     if (run->together) return learn_move_together(run->together);
-    Tensor **gradients = memory_allocate((reached->count + 1) * sizeof *gradients);
+    SCOPED_MEMORY Tensor **gradients = memory_allocate((reached->count + 1) * sizeof *gradients);
     for (size_t i = 0; i < reached->count; i++) gradients[i] = tape_gradient(reached->items[i]);
-    Status status = optimizer_step(run->optimizer, reached->items, gradients, reached->count);
-    free(gradients);
-    return status;
+    return optimizer_step(run->optimizer, reached->items, gradients, reached->count);
 }
 
 static void note_step(LearnRun *run, double norm) {

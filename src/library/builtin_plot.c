@@ -231,9 +231,8 @@ static Status print(const Plot *plot) {
     const char *refused = getenv("NO_COLOR");
     bool color = output_is_terminal(output_stream()) && !(refused && refused[0] != '\0');
     int columns = output_columns(output_stream());
-    Status status = plot_print(plot, columns ? columns : USUAL_COLUMNS, color, &text);
-    if (status == STATUS_OK) status = output_write(output_stream(), &text);
-    return status;
+    TRY(plot_print(plot, columns ? columns : USUAL_COLUMNS, color, &text));
+    return output_write(output_stream(), &text);
 }
 
 static Status show(const Plot *plot) {

@@ -23,11 +23,10 @@ static Datum head_value(const Rule *rule, const Table *solutions, uint32_t row, 
 
 static Status fail_aggregate(Store *store, Aggregate aggregate, Datum value) {
     static const char *const words[] = {"", "count", "sum", "min", "max", "avg"};
-    Text text = {0};
+    SCOPED_TEXT(text);
     constant_print(&store->constants, value, &text);
     fail(STATUS_TYPE, "%s takes numbers, but %s is of type %s", words[aggregate], text_get(&text),
          constant_kind_name(constant_kind(&store->constants, value)));
-    text_free(&text);
     return STATUS_TYPE;
 }
 

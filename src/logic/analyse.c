@@ -34,7 +34,7 @@ static bool is_held(const Rule *rule, uint32_t variable) {
 
 // Takes goals whose variables have values, as often as that gives others theirs.
 static const Goal *goals_settle(const Rule *rule, VariableSet *bound, int *missing) {
-    bool *taken = memory_allocate_zeroed(rule->goal_count + 1, sizeof *taken);
+    SCOPED_MEMORY bool *taken = memory_allocate_zeroed(rule->goal_count + 1, sizeof *taken);
     const Goal *stuck = NULL;
     for (bool going = true; going;) {
         going = false;
@@ -52,7 +52,6 @@ static const Goal *goals_settle(const Rule *rule, VariableSet *bound, int *missi
             }
         }
     }
-    free(taken);
     return stuck;
 }
 
@@ -339,8 +338,8 @@ static bool is_negative(const Rule *rule, const Goal *goal) {
 // The way from `relation` back to `goal` within one component, breadth first: by[r] is who reads r.
 static void cycle_describe(const Store *store, const Rule *rule, const Goal *goal, Text *out) {
     size_t count = store->relations.count;
-    const Relation **by = memory_allocate_zeroed(count + 1, sizeof *by);
-    const Relation **queue = memory_allocate_zeroed(count + 1, sizeof *queue);
+    SCOPED_MEMORY const Relation **by = memory_allocate_zeroed(count + 1, sizeof *by);
+    SCOPED_MEMORY const Relation **queue = memory_allocate_zeroed(count + 1, sizeof *queue);
     const Relation *from = goal->relation, *to = rule->relation;
     size_t head = 0, tail = 0;
     queue[tail++] = from;
@@ -356,26 +355,22 @@ static void cycle_describe(const Store *store, const Rule *rule, const Goal *goa
             }
     }
     // `to` needs `from` through `not`, and `from` needs `to`: the way is found backwards.
-    VECTOR(const Relation *) way = {0};
+    SCOPED_MEMORY VECTOR(const Relation *) way = {0};
     for (const Relation *at = to; at != from; at = by[at->number]) VECTOR_PUSH(&way, at);
     text_format(out, "%s %s%s", to->name, rule->aggregates ? "aggregates " : "needs not ",
                 from->name);
     for (size_t i = way.count; i-- > 0;) text_format(out, ", which needs %s", way.items[i]->name);
-    VECTOR_FREE(&way);
-    free(by);
-    free(queue);
 }
 
 static Status fail_cycle(const Store *store, const Rule *rule, const Goal *goal) {
     ASSERT(rule->relation && goal->relation);
-    Text cycle = {0};
+    SCOPED_TEXT(cycle);
     cycle_describe(store, rule, goal, &cycle);
     fail(STATUS_VALUE, "%s depends on itself through %s: %s", rule->relation->name,
          rule->aggregates ? "an aggregate" : "`not`", text_get(&cycle));
     fail_help(rule->aggregates
                   ? "what is aggregated must be complete; min and max alone may recurse"
                   : "what is negated must be complete before: break the cycle");
-    text_free(&cycle);
     return STATUS_VALUE;
 }
 

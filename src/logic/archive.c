@@ -95,14 +95,12 @@ static void put_relation(Archiving *archive, const Relation *relation) {
 
 static Status archive_write(FILE *stream, void *context) {
     const Text *body = context;
-    Text header = {0};
+    SCOPED_TEXT(header);
     text_append(&header, magic, sizeof magic);
     put(&header, body->length, 8);
     put(&header, checksum((const uint8_t *)body->bytes, body->length), 8);
-    Status status = stream_write(stream, header.bytes, header.length);
-    if (status == STATUS_OK) status = stream_write(stream, body->bytes, body->length);
-    text_free(&header);
-    return status;
+    TRY(stream_write(stream, header.bytes, header.length));
+    return stream_write(stream, body->bytes, body->length);
 }
 
 Status store_save(const Store *store, const Relation *only, const char *path) {
@@ -110,13 +108,12 @@ Status store_save(const Store *store, const Relation *only, const char *path) {
     for (size_t i = 0; i < store->relations.count; i++)
         if (only ? only == store->relations.items[i] : !store->relations.items[i]->inner)
             put_relation(&archive, store->relations.items[i]);
-    Text body = {0};
+    SCOPED_TEXT(body);
     put(&body, archive.constant_count, 4);
     text_append(&body, text_get(&archive.constants), archive.constants.length);
     put(&body, archive.relation_count, 4);
     text_append(&body, text_get(&archive.relations), archive.relations.length);
     Status status = file_keep_stream(path, archive_write, &body);
-    text_free(&body);
     text_free(&archive.constants);
     text_free(&archive.relations);
     table_free(archive.numbers);
@@ -177,12 +174,11 @@ static Status take_tuple(Reading *reading, Datum *out) {
     uint64_t count;
     TRY(take(reading, 4, &count));
     if ((uint64_t)(reading->end - reading->at) / 4 < count) return fail_damaged(reading);
-    Datum *items = memory_allocate((count + 1) * sizeof *items);
+    SCOPED_MEMORY Datum *items = memory_allocate((count + 1) * sizeof *items);
     Status status = STATUS_OK;
     for (uint64_t i = 0; i < count && status == STATUS_OK; i++)
         status = take_constant(reading, &items[i]);
     if (status == STATUS_OK) *out = constant_tuple(&reading->store->constants, items, count);
-    free(items);
     return status;
 }
 
@@ -254,11 +250,10 @@ static Status find_relation(const Reading *reading, const char *name, size_t len
 static Status fit_value(const Reading *reading, Relation *relation, uint32_t column, Datum *value) {
     TRY(column_fit(reading->store, relation, column, value));
     if (!relation->closed || table_has(relation->facts, value)) return STATUS_OK;
-    Text text = {0};
+    SCOPED_TEXT(text);
     constant_print(&reading->store->constants, *value, &text);
     fail(STATUS_TYPE, "%s: %s is a closed type, and `%s` is not in it", reading->path,
          relation->name, text_get(&text));
-    text_free(&text);
     return STATUS_TYPE;
 }
 

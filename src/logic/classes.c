@@ -67,11 +67,10 @@ Status classes_count(Store *store, Relation *relation, uint64_t *out) {
     Classes *classes;
     TRY(classes_find(store, relation, &classes));
     uint32_t count = classes->members->count;
-    uint64_t *sizes = memory_allocate_zeroed(count + 1, sizeof *sizes);
+    SCOPED_MEMORY uint64_t *sizes = memory_allocate_zeroed(count + 1, sizeof *sizes);
     *out = 0;
     for (uint32_t i = 0; i < count; i++) sizes[class_of(classes, i)]++;
     for (uint32_t i = 0; i < count; i++) *out += sizes[i] * sizes[i];
-    free(sizes);
     return STATUS_OK;
 }
 

@@ -93,7 +93,7 @@ static int compare_edges(const void *a, const void *b) {
 // To one node: backwards, level by level; within a level by the first edge of the way.
 static Status rows_to(Store *store, Table *edges, Datum to, Table *rows) {
     const Index *index = table_index(edges, 2, edges->count);
-    VECTOR(uint32_t) level = {0};
+    SCOPED_MEMORY VECTOR(uint32_t) level = {0};
     Datum key[] = {0, to};
     uint32_t edge = index_first(edges, index, key), next = 0;
     Status status = STATUS_OK;
@@ -114,7 +114,6 @@ static Status rows_to(Store *store, Table *edges, Datum to, Table *rows) {
         }
         status = store->host.interrupted(store->host.context);
     }
-    VECTOR_FREE(&level);
     return status;
 }
 

@@ -162,12 +162,11 @@ void collector_end_rule(Collector *collector) {
     uint32_t first = collector->segment, count = collector->table->count - first;
     if (!collector->keyed || count < 2) return;
     ASSERT(collector->keys.count == (size_t)count * collector->width); // a key for each row
-    uint32_t *order = memory_allocate(count * sizeof *order);
+    SCOPED_MEMORY uint32_t *order = memory_allocate(count * sizeof *order);
     for (uint32_t i = 0; i < count; i++) order[i] = first + i;
     Sorting sorting = {collector->keys.items, first, collector->width};
     qsort_r(order, count, sizeof *order, compare_rows, &sorting);
     table_permute(collector->table, first, order);
-    free(order);
 }
 
 void collector_end_round(Collector *collector) {

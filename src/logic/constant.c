@@ -183,16 +183,14 @@ static size_t items_of(const ConstantTable *table, const Datum *constant, const 
 Datum constant_unite(ConstantTable *table, Datum a, Datum b) {
     const Datum *x, *y;
     size_t x_count = items_of(table, &a, &x), y_count = items_of(table, &b, &y), count = 0;
-    Datum *merged = memory_allocate((x_count + y_count) * sizeof *merged);
+    SCOPED_MEMORY Datum *merged = memory_allocate((x_count + y_count) * sizeof *merged);
     while (x_count > 0 || y_count > 0) {
         int order = x_count == 0 ? 1 : y_count == 0 ? -1 : order_of(table, *x, *y);
         merged[count++] = order <= 0 ? *x : *y;
         if (order <= 0) x++, x_count--;
         if (order >= 0) y++, y_count--;
     }
-    Datum united = intern_items(table, CONSTANT_SET, merged, count);
-    free(merged);
-    return united;
+    return intern_items(table, CONSTANT_SET, merged, count);
 }
 
 void constants_free(ConstantTable *table) {
@@ -318,13 +316,12 @@ const char *constant_kind_name(ConstantKind kind) {
 
 Status constants_fail_order(const ConstantTable *table, Datum a, Datum b) {
     ASSERT(a != b);
-    Text left = {0}, right = {0};
+    SCOPED_TEXT(left);
+    SCOPED_TEXT(right);
     constant_print(table, a, &left);
     constant_print(table, b, &right);
     fail(STATUS_TYPE, "%s and %s have no order: one is of type %s, the other of type %s",
          text_get(&left), text_get(&right), constant_kind_name(constant_kind(table, a)),
          constant_kind_name(constant_kind(table, b)));
-    text_free(&left);
-    text_free(&right);
     return STATUS_TYPE;
 }

@@ -211,7 +211,7 @@ static void rule_ask(Demand *demand, size_t number, const Rule *original) {
     ASSERT(number < demand->asked.count);
     Columns head_bound = demand->asked.items[number].bound;
     VariableSet bound = {0};
-    bool *taken = memory_allocate_zeroed(original->goal_count + 1, sizeof *taken);
+    SCOPED_MEMORY bool *taken = memory_allocate_zeroed(original->goal_count + 1, sizeof *taken);
     Prefix prefix = {original, number, NULL, 0};
     prefix.goals = memory_allocate((original->goal_count + 1) * sizeof *prefix.goals);
     Rule *rule =
@@ -241,22 +241,19 @@ static void rule_ask(Demand *demand, size_t number, const Rule *original) {
     Term head[ARITY_MAX];
     terms_select(original->head, head_bound, head);
     goal_set(rule, original->goal_count, demand->asked.items[number].questions, head);
-    free(taken);
     free(prefix.goals);
 }
 
 // --- evaluation
 
 static Status answers_evaluate(Demand *demand, bool with_questions) {
-    RelationList relations = {0};
+    SCOPED_MEMORY RelationList relations = {0};
     for (size_t i = 0; i < demand->asked.count; i++) {
         VECTOR_PUSH(&relations, demand->asked.items[i].answers);
         if (with_questions && demand->asked.items[i].questions->rules.count > 0)
             VECTOR_PUSH(&relations, demand->asked.items[i].questions);
     }
-    Status status = relations_evaluate(demand->store, &relations, demand->stratum);
-    VECTOR_FREE(&relations);
-    return status;
+    return relations_evaluate(demand->store, &relations, demand->stratum);
 }
 
 // The facts of the relation that are asked, in their order.

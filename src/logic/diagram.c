@@ -199,9 +199,9 @@ double diagram_probability(const Diagrams *diagrams, uint32_t x, const Chances *
                            double *slopes) {
     if (x <= DIAGRAM_TRUE) return x;
     ASSERT(x < diagrams->decisions.count);
-    bool *reached = memory_allocate_zeroed((size_t)x + 1, sizeof *reached);
-    double *values = memory_allocate_zeroed((size_t)x + 1, sizeof *values);
-    double *ways = memory_allocate_zeroed((size_t)x + 1, sizeof *ways);
+    SCOPED_MEMORY bool *reached = memory_allocate_zeroed((size_t)x + 1, sizeof *reached);
+    SCOPED_MEMORY double *values = memory_allocate_zeroed((size_t)x + 1, sizeof *values);
+    SCOPED_MEMORY double *ways = memory_allocate_zeroed((size_t)x + 1, sizeof *ways);
     reach(diagrams, x, reached);
     values[DIAGRAM_TRUE] = 1;
     for (uint32_t i = 2; i <= x; i++)
@@ -209,9 +209,5 @@ double diagram_probability(const Diagrams *diagrams, uint32_t x, const Chances *
     ways[x] = 1;
     for (uint32_t i = x + 1; slopes && i-- > 2;)
         if (ways[i] != 0) choice_slopes(choice_begin(diagrams, chances, i), values, ways, slopes);
-    double value = values[x];
-    free(ways);
-    free(values);
-    free(reached);
-    return value;
+    return values[x];
 }

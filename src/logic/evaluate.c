@@ -425,11 +425,10 @@ Status relations_evaluate(Store *store, const RelationList *relations, uint32_t 
     size_t section = profile_begin_section(store->profile);
     uint64_t begin = profile_clock();
     TRY(group_run(&group));
-    Text text = {0};
+    SCOPED_TEXT(text);
     relations_describe(relations, &text);
     profile_name_section(store->profile, section, "%s, %.3f ms", text_get(&text),
                          (double)(profile_clock() - begin) / MILLISECOND);
-    text_free(&text);
     return STATUS_OK;
 }
 
@@ -487,10 +486,8 @@ Status store_prepare(Store *store) {
 }
 
 Status store_order_inputs(Store *store, Relation *relation) {
-    RelationList wanted = {0};
-    Status status = wanted_find(store, relation, &wanted);
-    VECTOR_FREE(&wanted);
-    return status;
+    SCOPED_MEMORY RelationList wanted = {0};
+    return wanted_find(store, relation, &wanted);
 }
 
 // The first of them, which are of one stratum.
@@ -502,7 +499,7 @@ static void together_find(const RelationList *wanted, size_t first, RelationList
 
 Status store_complete(Store *store, Relation *relation) {
     TRY(store_prepare(store));
-    RelationList wanted = {0};
+    SCOPED_MEMORY RelationList wanted = {0};
     Status status = wanted_find(store, relation, &wanted);
     for (size_t i = 0, count; i < wanted.count && status == STATUS_OK; i += count) {
         RelationList together = {0};
@@ -511,7 +508,6 @@ Status store_complete(Store *store, Relation *relation) {
         status = relations_evaluate(store, &together, together.items[0]->stratum);
         VECTOR_FREE(&together);
     }
-    VECTOR_FREE(&wanted);
     return status;
 }
 

@@ -11,14 +11,13 @@ static const char *const signs[] = {
 };
 
 static Status fail_operands(Store *store, Arithmetic kind, Datum a, Datum b) {
-    Text left = {0}, right = {0};
+    SCOPED_TEXT(left);
+    SCOPED_TEXT(right);
     constant_print(&store->constants, a, &left);
     constant_print(&store->constants, b, &right);
     fail(STATUS_TYPE, "%s %s %s: %s and %s cannot be computed with", text_get(&left), signs[kind],
          text_get(&right), constant_kind_name(constant_kind(&store->constants, a)),
          constant_kind_name(constant_kind(&store->constants, b)));
-    text_free(&left);
-    text_free(&right);
     return STATUS_TYPE;
 }
 
@@ -55,12 +54,10 @@ static double float_operate(Arithmetic kind, double a, double b) {
 }
 
 static Datum text_join(Store *store, Datum a, Datum b) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     constant_print(&store->constants, a, &text);
     constant_print(&store->constants, b, &text);
-    Datum joined = constant_text(&store->constants, text_get(&text), text.length);
-    text_free(&text);
-    return joined;
+    return constant_text(&store->constants, text_get(&text), text.length);
 }
 
 static Status operate(Store *store, Arithmetic kind, Datum a, Datum b, Datum *out) {

@@ -257,16 +257,14 @@ static Status way_found(Run *run) {
 }
 
 static Status find_ways(Grounding *grounding, RulePlan *plan, const Datum *initial) {
-    Run *run = memory_allocate_zeroed(1, sizeof *run);
+    SCOPED_MEMORY Run *run = memory_allocate_zeroed(1, sizeof *run);
     run->store = grounding->store;
     run->plan = &plan->plan;
     run->found = way_found;
     run->context = grounding;
     memcpy(run->variables, initial, plan->rule->variable_count * sizeof *initial);
     grounding->running = plan;
-    Status status = plan_run(run);
-    free(run);
-    return status;
+    return plan_run(run);
 }
 
 // --- rows
@@ -360,8 +358,8 @@ static int group_order(const void *x, const void *y) {
 
 static void leaves_renumber(Ground *ground, const Grouped *order) {
     size_t count = ground->leaves.count;
-    uint32_t *numbers = memory_allocate((count + 1) * sizeof *numbers);
-    uint32_t *leaves = memory_allocate((count + 1) * sizeof *leaves);
+    SCOPED_MEMORY uint32_t *numbers = memory_allocate((count + 1) * sizeof *numbers);
+    SCOPED_MEMORY uint32_t *leaves = memory_allocate((count + 1) * sizeof *leaves);
     for (size_t i = 0; i < count; i++) {
         numbers[order[i].leaf] = (uint32_t)i;
         leaves[i] = ground->leaves.items[order[i].leaf];
@@ -379,14 +377,12 @@ static void leaves_renumber(Ground *ground, const Grouped *order) {
         uint32_t *leaf = &ground->instances.items[i].leaf;
         if (*leaf != NO_LEAF) *leaf = numbers[*leaf];
     }
-    free(leaves);
-    free(numbers);
 }
 
 // Leaves of a group come to stand together, where the first of them is.
 static void find_groups(Ground *ground, const GroundWeights *weights) {
     size_t count = ground->leaves.count;
-    Grouped *order = memory_allocate((count + 1) * sizeof *order);
+    SCOPED_MEMORY Grouped *order = memory_allocate((count + 1) * sizeof *order);
     for (size_t i = 0; i < count; i++) {
         uint64_t group = weights->group(weights->context, ground->leaves.items[i]);
         order[i] = (Grouped){group, (uint32_t)i, (uint32_t)i};
@@ -397,7 +393,6 @@ static void find_groups(Ground *ground, const GroundWeights *weights) {
             order[i].first = order[i - 1].first;
     qsort(order, count, sizeof *order, grouped_order);
     leaves_renumber(ground, order);
-    free(order);
 }
 
 // --- an order
@@ -409,7 +404,7 @@ typedef struct Visit {
 // Depth first: a node stands behind those of its literals.
 static void order_from(Ground *ground, uint32_t root, uint8_t *state) {
     enum { NEW, OPEN, DONE };
-    VECTOR(Visit) stack = {0};
+    SCOPED_MEMORY VECTOR(Visit) stack = {0};
     ASSERT(root < ground->nodes.count);
     VECTOR_PUSH(&stack, ((Visit){root, 0, 0}));
     state[root] = OPEN;
@@ -435,15 +430,13 @@ static void order_from(Ground *ground, uint32_t root, uint8_t *state) {
         state[next] = OPEN;
         VECTOR_PUSH(&stack, ((Visit){next, 0, 0}));
     }
-    VECTOR_FREE(&stack);
 }
 
 static void order_nodes(Ground *ground) {
-    uint8_t *state = memory_allocate_zeroed(ground->nodes.count + 1, 1);
+    SCOPED_MEMORY uint8_t *state = memory_allocate_zeroed(ground->nodes.count + 1, 1);
     ASSERT(ground->answers <= ground->nodes.count);
     for (uint32_t i = 0; i < ground->answers; i++)
         if (!state[i]) order_from(ground, i, state);
-    free(state);
 }
 
 // --- the whole

@@ -244,7 +244,7 @@ static bool flow_stops(const Flow *flow, int sign) {
 
 // Whether what `flow` gives comes back to where it was taken.
 static bool comes_back(const Growth *growth, const Flow *flow) {
-    DatumList reached = {0};
+    SCOPED_MEMORY DatumList reached = {0};
     if (!flow_stops(flow, flow->sign)) VECTOR_PUSH(&reached, flow->to);
     bool back = false;
     for (size_t i = 0; i < reached.count && !back; i++) {
@@ -257,7 +257,6 @@ static bool comes_back(const Growth *growth, const Flow *flow) {
             if (!known) VECTOR_PUSH(&reached, next->to);
         }
     }
-    VECTOR_FREE(&reached);
     return back;
 }
 

@@ -174,14 +174,13 @@ static void rule_ask(Store *store, Relation *asked, Relation *among) {
 
 static void relation_make_narrow(Store *store, Relation *relation) {
     Column column = {0};
-    Text name = {0};
+    SCOPED_TEXT(name);
     if (relation->narrow) return;
     text_format(&name, "asked of %s", relation->name);
     relation->narrow = relation_new(store, relation->name, relation->columns, relation->arity);
     relation->narrow->inner = true;
     relation->narrow->questions = relation_new(store, text_get(&name), &column, 1);
     relation->narrow->questions->inner = relation->narrow->questions->question = true;
-    text_free(&name);
 }
 
 static bool asks_already(const Relation *asked, const Wanted *wanted) {
@@ -264,7 +263,7 @@ static void narrowing_begin(Store *store, const Narrowing *narrowing) {
 }
 
 void store_narrow(Store *store) {
-    NarrowingList found = {0};
+    SCOPED_MEMORY NarrowingList found = {0};
     narrowings_find(store, &found);
     narrowings_compare(store, &found);
     inner_rules_free(store);
@@ -278,7 +277,6 @@ void store_narrow(Store *store) {
             rule_ask(store, relation->narrow->questions, wanted->among.items[j]);
         wanted_free(wanted);
     }
-    VECTOR_FREE(&found);
 }
 
 void store_widen(Store *store) {

@@ -93,7 +93,7 @@ static bool is_dropped(const Rule *rule, const PlanStart *start, uint32_t goal) 
 static Order order_find(const Rule *rule, const Extent *extents, const PlanStart *start,
                         VariableSet bound, bool greedy) {
     Order order = {.goals = memory_allocate((rule->goal_count + 1) * sizeof *order.goals)};
-    bool *taken = memory_allocate_zeroed(rule->goal_count + 1, sizeof *taken);
+    SCOPED_MEMORY bool *taken = memory_allocate_zeroed(rule->goal_count + 1, sizeof *taken);
     double rows = 1;
     uint32_t dropped = 0;
     for (uint32_t i = 0; i < rule->goal_count; i++)
@@ -111,7 +111,6 @@ static Order order_find(const Rule *rule, const Extent *extents, const PlanStart
         take_ready(rule, taken, &bound, &order);
     }
     ASSERT(order.count + dropped == rule->goal_count); // rule_check_safe
-    free(taken);
     return order;
 }
 
@@ -159,7 +158,7 @@ static void steps_find_once(Plan *plan) {
 
 static void steps_make(Plan *plan, const Order *order, VariableSet bound) {
     const Rule *rule = plan->rule;
-    uint32_t *positions = memory_allocate((rule->goal_count + 1) * sizeof *positions);
+    SCOPED_MEMORY uint32_t *positions = memory_allocate((rule->goal_count + 1) * sizeof *positions);
     for (uint32_t i = 0; i < rule->goal_count; i++)
         positions[i] = goes_through_rows(&rule->goals[i]) ? plan->positions++ : NO_POSITION;
     ASSERT(plan->positions <= POSITIONS_MAX);
@@ -177,7 +176,6 @@ static void steps_make(Plan *plan, const Order *order, VariableSet bound) {
         plan->ordered &= step->position >= last;
         last = step->position;
     }
-    free(positions);
 }
 
 static VariableSet variables_given(const Rule *rule, const Datum *initial) {

@@ -160,20 +160,18 @@ static Status rule_derive(Proof *proof, const Rule *rule, const Derived *row, bo
     *found = false;
     Datum initial[VARIABLES_MAX];
     if (!head_unify(rule, row->values, initial)) return STATUS_OK;
-    Extent *extents = memory_allocate_zeroed(rule->goal_count + 1, sizeof *extents);
+    SCOPED_MEMORY Extent *extents = memory_allocate_zeroed(rule->goal_count + 1, sizeof *extents);
     extents_before(rule, row->round, extents);
     Plan plan;
     plan_make(rule, extents, initial, &plan);
     plan_set(&plan, extents);
-    Run *run = memory_allocate_zeroed(1, sizeof *run);
+    SCOPED_MEMORY Run *run = memory_allocate_zeroed(1, sizeof *run);
     run->store = proof->store;
     Status status = solution_find(run, &plan, plan.count, initial, found);
     if (*found)
         text_append_string(proof->out, rule->aggregates ? "   of all its solutions\n" : "\n");
     if (*found && !rule->aggregates) push_goals(proof, rule, run, row->indent + 1);
-    free(run);
     plan_free(&plan);
-    free(extents);
     return status;
 }
 
@@ -237,7 +235,7 @@ static void relation_below(Relation *relation, RelationList *below) {
 // Rounds lead through a proof: whatever the relation rests on gets those that edits have left it
 // without. To make one relation may mean to forget another, so it goes on until all have them.
 static Status rounds_restore(Store *store, Relation *relation) {
-    RelationList below = {0};
+    SCOPED_MEMORY RelationList below = {0};
     Relation *without = NULL;
     Status status = STATUS_OK;
     relation_below(relation, &below);
@@ -247,7 +245,6 @@ static Status rounds_restore(Store *store, Relation *relation) {
             if (below.items[i]->unordered) without = below.items[i];
         if (without) status = store_complete(store, without);
     } while (without && status == STATUS_OK);
-    VECTOR_FREE(&below);
     return status;
 }
 
@@ -295,7 +292,7 @@ Status store_prove(Store *store, Relation *relation, const Datum *values, const 
 // How many steps of the plan have a solution; the variables of the longest are left in the run.
 static Status steps_solved(Run *run, const Plan *plan, const Datum *initial, uint32_t *out) {
     ASSERT(plan->rule->variable_count <= VARIABLES_MAX);
-    Run *best = memory_allocate_zeroed(1, sizeof *best);
+    SCOPED_MEMORY Run *best = memory_allocate_zeroed(1, sizeof *best);
     memcpy(best->variables, initial, plan->rule->variable_count * sizeof *initial);
     Status status = STATUS_OK;
     bool found = true;
@@ -304,7 +301,6 @@ static Status steps_solved(Run *run, const Plan *plan, const Datum *initial, uin
         if (found) *best = *run;
     }
     *run = *best;
-    free(best);
     return status;
 }
 
@@ -353,7 +349,7 @@ static Status goals_refute(Store *store, const Rule *rule, const Extent *extents
     Plan plan;
     plan_make_in_order(rule, extents, initial, &plan);
     plan_set(&plan, extents);
-    Run *run = memory_allocate_zeroed(1, sizeof *run);
+    SCOPED_MEMORY Run *run = memory_allocate_zeroed(1, sizeof *run);
     run->store = store;
     uint32_t solved;
     Status status = steps_solved(run, &plan, initial, &solved);
@@ -365,7 +361,6 @@ static Status goals_refute(Store *store, const Rule *rule, const Extent *extents
     } else if (status == STATUS_OK) {
         text_append_string(out, ": what it gives is another value\n"); // of an aggregate
     }
-    free(run);
     plan_free(&plan);
     return status;
 }
@@ -378,14 +373,12 @@ static Status rule_refute(Store *store, const Rule *rule, const Datum *values, T
         text_append_string(out, ": its head is about something else\n");
         return STATUS_OK;
     }
-    Extent *extents = memory_allocate_zeroed(rule->goal_count + 1, sizeof *extents);
-    Demand **demands = memory_allocate_zeroed(rule->goal_count + 1, sizeof(Demand *));
+    SCOPED_MEMORY Extent *extents = memory_allocate_zeroed(rule->goal_count + 1, sizeof *extents);
+    SCOPED_MEMORY Demand **demands = memory_allocate_zeroed(rule->goal_count + 1, sizeof(Demand *));
     Status status = goals_reach(store, rule, initial, demands);
     if (status == STATUS_OK) extents_reach(rule, demands, extents);
     if (status == STATUS_OK) status = goals_refute(store, rule, extents, initial, out);
     for (uint32_t i = 0; i < rule->goal_count; i++) demand_free(demands[i]);
-    free(extents);
-    free(demands);
     return status;
 }
 

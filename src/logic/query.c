@@ -34,21 +34,19 @@ static void extents_set(const Rule *query, Extent *extents) {
 // Goes through the goals once.
 static Status goals_follow(Store *store, const Rule *query, const Datum *initial, Collector *into,
                            Status (*found)(Run *)) {
-    Extent *extents = memory_allocate_zeroed(query->goal_count + 1, sizeof *extents);
+    SCOPED_MEMORY Extent *extents = memory_allocate_zeroed(query->goal_count + 1, sizeof *extents);
     extents_set(query, extents);
     Plan plan;
     plan_make(query, extents, initial, &plan);
     plan_set(&plan, extents);
     collector_begin_rule(into, !plan.ordered, plan.positions);
-    Run *run = memory_allocate(sizeof *run);
+    SCOPED_MEMORY Run *run = memory_allocate(sizeof *run);
     *run = (Run){.store = store, .plan = &plan, .found = found, .context = into};
     memcpy(run->variables, initial, query->variable_count * sizeof *initial);
     if (store->profile) run->costs = profile_plan(store->profile, store, &plan, NULL);
     Status status = plan_run(run);
     collector_end_rule(into);
-    free(run);
     plan_free(&plan);
-    free(extents);
     return status;
 }
 
@@ -106,7 +104,7 @@ static Status answers_order(Store *store, Relation *relation, const Table *noted
                             bool *done) {
     uint32_t arity = out->arity, count = 0;
     ASSERT(noted->arity == arity + 1);
-    uint32_t *rows = memory_allocate((noted->count + 1) * sizeof *rows);
+    SCOPED_MEMORY uint32_t *rows = memory_allocate((noted->count + 1) * sizeof *rows);
     if (noted->count > 0) memcpy(rows, noted->columns[arity], noted->count * sizeof *rows);
     qsort(rows, noted->count, sizeof *rows, compare_numbers);
     for (uint32_t i = 0; i < noted->count; i++)
@@ -123,7 +121,6 @@ static Status answers_order(Store *store, Relation *relation, const Table *noted
             if (!table_has(out, values)) table_append(out, values);
         }
     }
-    free(rows);
     return status;
 }
 
@@ -179,8 +176,10 @@ static Status goal_prepare(Store *store, Goal *goal, Question question, Demand *
 }
 
 static Status goals_ask(Store *store, Rule *query, const Datum *initial, Table **out) {
-    Demand **demands = memory_allocate_zeroed(query->goal_count + 1, sizeof(Demand *));
-    Relation **relations = memory_allocate_zeroed(query->goal_count + 1, sizeof(Relation *));
+    SCOPED_MEMORY Demand **demands =
+        memory_allocate_zeroed(query->goal_count + 1, sizeof(Demand *));
+    SCOPED_MEMORY Relation **relations =
+        memory_allocate_zeroed(query->goal_count + 1, sizeof(Relation *));
     Status status = store_prepare(store);
     for (uint32_t i = 0; i < query->goal_count && status == STATUS_OK; i++) {
         relations[i] = query->goals[i].relation;
@@ -198,8 +197,6 @@ static Status goals_ask(Store *store, Rule *query, const Datum *initial, Table *
         if (relations[i]) query->goals[i].relation = relations[i];
         demand_free(demands[i]);
     }
-    free(demands);
-    free(relations);
     return status;
 }
 

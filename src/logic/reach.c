@@ -26,8 +26,8 @@ static void graph_read(const Table *edges, Graph *graph) {
     ASSERT(edges->arity == 2);
     Table *nodes = table_new(1, 1);
     uint32_t count = table_live(edges), at = 0;
-    uint32_t *from = memory_allocate((count + 1) * sizeof *from);
-    uint32_t *to = memory_allocate((count + 1) * sizeof *to);
+    SCOPED_MEMORY uint32_t *from = memory_allocate((count + 1) * sizeof *from);
+    SCOPED_MEMORY uint32_t *to = memory_allocate((count + 1) * sizeof *to);
     for (uint32_t row = 0; row < edges->count; row++) {
         if (table_is_dead(edges, row)) continue;
         from[at] = table_number(nodes, table_at(edges, row, 0));
@@ -39,8 +39,6 @@ static void graph_read(const Table *edges, Graph *graph) {
     for (uint32_t i = 0; i < count; i++) graph->first[from[i] + 2]++;
     for (uint32_t i = 0; i < graph->nodes; i++) graph->first[i + 2] += graph->first[i + 1];
     for (uint32_t i = 0; i < count; i++) graph->to[graph->first[from[i] + 1]++] = to[i];
-    free(from);
-    free(to);
     table_free(nodes);
 }
 

@@ -154,7 +154,7 @@ static Status members_run(Run *run, uint32_t at) {
     const Step *step = &run->plan->steps[at];
     uint32_t variable = step->goal->variable;
     ASSERT(variable < run->plan->rule->variable_count);
-    DatumList list = {0};
+    SCOPED_MEMORY DatumList list = {0};
     Status status = expression_members(run->store, step->goal->left, run->variables, &list);
     Datum wanted = run->variables[variable];
     for (uint32_t i = 0; i < list.count && status == STATUS_OK && !run->done; i++) {
@@ -164,7 +164,6 @@ static Status members_run(Run *run, uint32_t at) {
         status = step_run(run, at + 1);
     }
     run->variables[variable] = wanted;
-    VECTOR_FREE(&list);
     return status;
 }
 

@@ -263,7 +263,8 @@ static void column_describe(const Column *column, Text *out) {
 static Status fail_column(Store *store, const Relation *relation, uint32_t column, Datum value) {
     ASSERT(column < relation->arity);
     const Column *wanted = &relation->columns[column];
-    Text text = {0}, members = {0};
+    SCOPED_TEXT(text);
+    SCOPED_TEXT(members);
     constant_print(&store->constants, value, &text);
     if (wanted->type && constant_kind(&store->constants, value) == CONSTANT_TEXT) {
         members_describe(store, wanted->type, &members);
@@ -280,8 +281,6 @@ static Status fail_column(Store *store, const Relation *relation, uint32_t colum
         fail(STATUS_TYPE, "`%s` of %s wants %s, but %s is of type %s", wanted->name, relation->name,
              words, text_get(&text), constant_kind_name(constant_kind(&store->constants, value)));
     }
-    text_free(&text);
-    text_free(&members);
     return STATUS_TYPE;
 }
 
@@ -293,14 +292,13 @@ static bool items_fit(Store *store, const Column *wanted, Datum *value) {
     const Datum *items = constant_entry(&store->constants, *value)->as.items;
     size_t count = constant_entry(&store->constants, *value)->length;
     if (count != wanted->item_count) return false;
-    Datum *fitted = memory_allocate((count + 1) * sizeof *fitted);
+    SCOPED_MEMORY Datum *fitted = memory_allocate((count + 1) * sizeof *fitted);
     bool fits = true;
     for (size_t i = 0; i < count && fits; i++) {
         fitted[i] = items[i];
         fits = value_fits(store, &wanted->items[i], &fitted[i]);
     }
     if (fits) *value = constant_tuple(&store->constants, fitted, count);
-    free(fitted);
     return fits;
 }
 

@@ -397,13 +397,12 @@ static size_t slot_of_row(const Table *table, uint32_t row) {
 
 static void slots_permute(Table *table, uint32_t first, const uint32_t *order) {
     uint32_t count = table->count - first;
-    size_t *slots = memory_allocate((count + 1) * sizeof *slots);
+    SCOPED_MEMORY size_t *slots = memory_allocate((count + 1) * sizeof *slots);
     for (uint32_t j = 0; j < count; j++) slots[j] = slot_of_row(table, first + j);
     for (uint32_t j = 0; j < count; j++) {
         uint32_t *slot = &table->slots[slots[order[j] - first]];
         *slot = slot_with(*slot, first + j, table->mask);
     }
-    free(slots);
 }
 
 void table_permute(Table *table, uint32_t first, const uint32_t *order) {
@@ -412,13 +411,12 @@ void table_permute(Table *table, uint32_t first, const uint32_t *order) {
     if (count == 0) return;
     if (table->hashed <= first) slots_permute(table, first, order);
     if (table->hashed > first) slots_forget(table);
-    Datum *moved = memory_allocate((count + 1) * sizeof *moved);
+    SCOPED_MEMORY Datum *moved = memory_allocate((count + 1) * sizeof *moved);
     for (uint32_t i = 0; i < table->arity; i++) {
         Datum *column = table->columns[i];
         for (uint32_t j = 0; j < count; j++) moved[j] = column[order[j]];
         memcpy(column + first, moved, count * sizeof *moved);
     }
-    free(moved);
 }
 
 // --- indexes

@@ -241,8 +241,9 @@ static Status slopes_settle(Slopes *slopes, uint32_t answer) {
 static Status find_slopes(const Sums *sums) {
     const Ground *ground = sums->ground;
     Slopes slopes = {.sums = sums};
-    double *of_nodes = memory_allocate_zeroed(ground->nodes.count + 1, sizeof(double));
-    double *next = memory_allocate_zeroed(ground->nodes.count + 1, sizeof(double));
+    SCOPED_MEMORY double *of_nodes =
+        memory_allocate_zeroed(ground->nodes.count + 1, sizeof(double));
+    SCOPED_MEMORY double *next = memory_allocate_zeroed(ground->nodes.count + 1, sizeof(double));
     Status status = STATUS_OK;
     for (uint32_t i = 0; i < ground->answers && status == STATUS_OK; i++) {
         slopes.of_nodes = of_nodes;
@@ -254,8 +255,6 @@ static Status find_slopes(const Sums *sums) {
         else
             slopes_down(&slopes, i);
     }
-    free(next);
-    free(of_nodes);
     return status;
 }
 

@@ -48,11 +48,10 @@ static void show_equation(void *context, Node *node) {
     size_t length;
     const char *source = source_text(equation->span, &length);
     SourcePlace place = source_find(equation->span.begin);
-    Text text = {0};
+    SCOPED_TEXT(text);
     equation_append_sums(&text, equation);
     printf("%s:%d:%d: %.*s%s\n", place.file->name, place.line, place.column, (int)length, source,
            text_get(&text));
-    text_free(&text);
 }
 
 static void check_file(const char *path, bool sums, DiagnosticList *diagnostics) {

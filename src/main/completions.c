@@ -20,7 +20,7 @@ static int compare_names(const void *a, const void *b) {
 // Every name with a page, in lines that a shell reads as one list of words.
 static void print_names(const char *indent) {
     size_t count = catalog_names(NULL, 0);
-    const char **names = memory_allocate(count * sizeof *names);
+    SCOPED_MEMORY const char **names = memory_allocate(count * sizeof *names);
     catalog_names(names, count);
     qsort(names, count, sizeof *names, compare_names);
     int column = 0;
@@ -29,7 +29,6 @@ static void print_names(const char *indent) {
         if (column > 90) column = printf("\n%s", indent) - 1;
         column += printf("%s%s", column > 0 ? " " : "", names[i]);
     }
-    free(names);
 }
 
 static void print_command_names(void) {

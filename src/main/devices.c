@@ -6,9 +6,8 @@
 
 int command_devices(const Command *command, int count, char **arguments) {
     if (count > 0) return usage_error(command, "%s is not expected", arguments[0]);
-    Text text = {0};
+    SCOPED_TEXT(text);
     device_list(&text);
     fputs(text_get(&text), stdout);
-    text_free(&text);
     return EXIT_SUCCESS_STATUS;
 }

@@ -26,7 +26,7 @@ static Status replace_file(const char *path, const Text *text) {
     struct stat status;
     if (!realpath(path, target) || stat(target, &status) != 0 || access(target, W_OK) != 0)
         return fail_write(path);
-    Text adjacent = {0};
+    SCOPED_TEXT(adjacent);
     text_format(&adjacent, "%s.XXXXXX", target);
     int descriptor = mkstemp(adjacent.bytes);
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "wb") : NULL;
@@ -35,7 +35,6 @@ static Status replace_file(const char *path, const Text *text) {
         (chmod(adjacent.bytes, status.st_mode) != 0 || rename(adjacent.bytes, target) != 0))
         result = fail_write(path);
     if (result != STATUS_OK && descriptor >= 0) unlink(adjacent.bytes);
-    text_free(&adjacent);
     return result;
 }
 

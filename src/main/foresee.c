@@ -224,12 +224,11 @@ static void judge(const json_t *found, Text *why) {
     if (fit_of(&fit) == FIT_WELL) return;
     const json_t *at = json_object_get(fit_of(&fit) == FIT_LARGE ? tensor : sure, "at");
     const char *file = json_string_value(json_object_get(at, "file"));
-    Text place = {0};
+    SCOPED_TEXT(place);
     if (file)
         text_format(&place, " at %s:%lld", file,
                     (long long)json_integer_value(json_object_get(at, "line")));
     fit_explain(&fit, text_get(&place), why);
-    text_free(&place);
 }
 
 // --- next to the run -----------------------------------------------------------------------------

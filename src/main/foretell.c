@@ -200,10 +200,9 @@ static void judge(Pass *pass) {
     if (fit_of(&fit) == FIT_WELL) return;
     pass->refused_at = fit_of(&fit) == FIT_LARGE ? sure->tensor_at : sure->peak_at;
     pass->help = fit_help(&fit);
-    Text place = {0};
+    SCOPED_TEXT(place);
     append_spot(pass, pass->refused_at, &place);
     fit_explain(&fit, text_get(&place), &pass->why);
-    text_free(&place);
 }
 
 // In the words of `why`. STATUS_MEMORY.

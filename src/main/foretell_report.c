@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/memory.h"
 #include "ranks/ranks.h"
 
 const ForetellPurpose foretell_purposes[PURPOSE_COUNT] = {
@@ -131,17 +132,16 @@ static void append_found(Text *text, const json_t *found) {
 // An array where there are several ranks, of which each brings its part.
 static void append_json(Text *text, const json_t *found) {
     int own = ranks_own(), count = ranks_count();
-    char *dumped = json_dumps(found, JSON_INDENT(2));
+    SCOPED_MEMORY char *dumped = json_dumps(found, JSON_INDENT(2));
     if (count > 1) text_append_string(text, own == 0 ? "[\n" : ",\n");
     text_append_string(text, dumped);
     if (count > 1 && own == count - 1) text_append_string(text, "\n]");
     if (own == count - 1) text_append_char(text, '\n');
-    free(dumped);
 }
 
 // The first rank has those of all.
 Status foretell_report(const json_t *found, bool json) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     if (json)
         append_json(&text, found);
     else
@@ -149,6 +149,5 @@ Status foretell_report(const json_t *found, bool json) {
     if (!json) ranks_number_lines(&text);
     Status status = ranks_join_texts(&text);
     fputs(text_get(&text), stdout);
-    text_free(&text);
     return status;
 }

@@ -68,10 +68,9 @@ void option_append_head(Text *out, const OptionHelp *option) {
 }
 
 static void show_option(const OptionHelp *option) {
-    Text head = {0};
+    SCOPED_TEXT(head);
     option_append_head(&head, option);
     printf("  %-24s %s\n", text_get(&head), option->summary);
-    text_free(&head);
 }
 
 int help_show_command(const Command *command) {

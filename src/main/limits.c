@@ -84,9 +84,8 @@ static void clear_environment(void) {
 
 // What a memory limit moves out, too. A folder that is not there is sandbox_enter's error.
 static void keep_temporary_files_in(const char *sandbox) {
-    char *folder = realpath(sandbox, NULL);
+    SCOPED_MEMORY char *folder = realpath(sandbox, NULL);
     if (folder) setenv("TMPDIR", folder, 1);
-    free(folder);
 }
 
 // A page more fits below a limit of so many bytes.
@@ -152,22 +151,19 @@ Status limits_confine(const Limits *limits, const char *const *scripts, size_t c
     if (limits->disk_bytes) disk_room_limit(limits->disk_bytes);
     if (!limits->sandbox) return STATUS_OK;
     heap_start(); // it asks /proc where this thread's stack lies
-    Text standard = {0}, tried = {0};
-    VECTOR(const char *) readable = {0};
+    SCOPED_TEXT(standard);
+    SCOPED_TEXT(tried);
+    SCOPED_MEMORY VECTOR(const char *) readable = {0};
     for (size_t i = 0; i < count; i++) VECTOR_PUSH(&readable, scripts[i]);
     if (imports_find_standard("std/", &standard, &tried))
         VECTOR_PUSH(&readable, text_get(&standard));
     clear_environment();
     keep_temporary_files_in(limits->sandbox);
     // Ranks talk to each other over TCP, too.
-    Status status = sandbox_enter(&(Sandbox){.folder = limits->sandbox,
-                                             .readable = readable.items,
-                                             .readable_count = readable.count,
-                                             .offline = ranks_count() == 1});
-    VECTOR_FREE(&readable);
-    text_free(&standard);
-    text_free(&tried);
-    return status;
+    return sandbox_enter(&(Sandbox){.folder = limits->sandbox,
+                                    .readable = readable.items,
+                                    .readable_count = readable.count,
+                                    .offline = ranks_count() == 1});
 }
 
 Status limits_apply(const Limits *limits) {

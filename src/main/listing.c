@@ -24,17 +24,14 @@ static json_t *parts(const char *text, const char *separator) {
 }
 
 static json_t *builtin(const Builtin *row) {
-    Text aliases = {0};
+    SCOPED_TEXT(aliases);
     catalog_aliases(row, &aliases);
     size_t sentences = strcspn(row->doc, "\n");
     const char *examples = row->doc + sentences;
-    json_t *object =
-        json_pack("{s:s, s:s, s:s, s:s#, s:o, s:o}", "name", row->signature.name, "section",
-                  row->section, "signature", row->signature_text, "doc", row->doc, (int)sentences,
-                  "examples", parts(*examples ? examples + 1 : examples, "\n"), "aliases",
-                  parts(text_get(&aliases), ", "));
-    text_free(&aliases);
-    return object;
+    return json_pack("{s:s, s:s, s:s, s:s#, s:o, s:o}", "name", row->signature.name, "section",
+                     row->section, "signature", row->signature_text, "doc", row->doc,
+                     (int)sentences, "examples", parts(*examples ? examples + 1 : examples, "\n"),
+                     "aliases", parts(text_get(&aliases), ", "));
 }
 
 static json_t *all_builtins(void) {

@@ -56,12 +56,10 @@ static const char *command_meant(const char *word) {
 // Only options, or nothing: a program on standard input, or a person there.
 static int run_standard_input(int count, char **arguments) {
     if (isatty(STDIN_FILENO)) return command_repl(command_find("repl"), count, arguments);
-    char **words = memory_allocate(((size_t)count + 1) * sizeof *words);
+    SCOPED_MEMORY char **words = memory_allocate(((size_t)count + 1) * sizeof *words);
     for (int i = 0; i < count; i++) words[i] = arguments[i];
     words[count] = (char *)"-";
-    int status = command_run(&commands[0], count + 1, words);
-    free(words);
-    return status;
+    return command_run(&commands[0], count + 1, words);
 }
 
 static bool only_options(int count, char **arguments) {

@@ -25,7 +25,7 @@ static Status serve(const McpLimits *limits) {
         return fail(STATUS_IO, "--sandbox: %s: %s", limits->folder, strerror(errno));
     TRY(limits_confine(&(Limits){.sandbox = limits->folder}, NULL, 0));
     Mcp *mcp = mcp_new(limits);
-    Text out = {0};
+    SCOPED_TEXT(out);
     char chunk[65536];
     for (;;) {
         ssize_t length = read(STDIN_FILENO, chunk, sizeof chunk);
@@ -36,7 +36,6 @@ static Status serve(const McpLimits *limits) {
         fflush(stdout);
         text_clear(&out);
     }
-    text_free(&out);
     mcp_free(mcp);
     return STATUS_OK;
 }

@@ -21,10 +21,9 @@ int usage_error(const Command *command, const char *format, ...) {
 
 int report_current_error(void) {
     Diagnostic diagnostic = diagnostic_from_error(error_current());
-    Text text = {0};
+    SCOPED_TEXT(text);
     diagnostic_render(&text, &diagnostic, diagnostic_color());
     fputs(text_get(&text), stderr);
-    text_free(&text);
     return EXIT_FAILED;
 }
 

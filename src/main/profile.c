@@ -282,8 +282,9 @@ static void append_output(const CommandLine *line, const char *ending, Text *out
 }
 
 static Status write_report(const CommandLine *line, const Timeline *timeline) {
-    Report *report = memory_allocate_zeroed(1, sizeof *report);
-    Text page = {0}, trace = {0};
+    SCOPED_MEMORY Report *report = memory_allocate_zeroed(1, sizeof *report);
+    SCOPED_TEXT(page);
+    SCOPED_TEXT(trace);
     report->timeline = timeline;
     report->name = line->file ? line->file : "-e";
     Device *device = device_default_opened();
@@ -303,9 +304,6 @@ static Status write_report(const CommandLine *line, const Timeline *timeline) {
     VECTOR_FREE(&report->lines);
     VECTOR_FREE(&report->accounts);
     free(report->total_lines);
-    text_free(&page);
-    text_free(&trace);
-    free(report);
     return status;
 }
 

@@ -128,7 +128,7 @@ static char *tell_needs(Standard *standard) {
 
 int command_standard(const Command *command, int count, char **arguments) {
     Standard standard = {.command = command};
-    Text path = {0};
+    SCOPED_TEXT(path);
     read_words(&standard, count, arguments);
     int status = EXIT_FAILED;
     char *needs = NULL;
@@ -143,7 +143,6 @@ int command_standard(const Command *command, int count, char **arguments) {
         if (program) status = program_end(program_run(&standard.line, program, &tally));
     }
     free(needs);
-    text_free(&path);
     VECTOR_FREE(&standard.options);
     VECTOR_FREE(&standard.words);
     return status;

@@ -97,7 +97,7 @@ static int compare_names(const void *a, const void *b) {
 // Builtins that can be called by a plain name; the names of types are types.
 static void words_of_builtins(Text *out, const char *separator) {
     size_t count = catalog_names(NULL, 0);
-    const char **names = memory_allocate(count * sizeof *names);
+    SCOPED_MEMORY const char **names = memory_allocate(count * sizeof *names);
     catalog_names(names, count);
     qsort(names, count, sizeof *names, compare_names);
     for (size_t i = 0; i < count; i++) {
@@ -106,7 +106,6 @@ static void words_of_builtins(Text *out, const char *separator) {
                      !belongs_to_form(names[i]);
         if (plain && isalpha((unsigned char)names[i][0])) add_word(out, names[i], separator);
     }
-    free(names);
 }
 
 // --- Vim
@@ -165,7 +164,9 @@ static const char vim_links[] = "highlight default link tlDeclaration Structure\
 
 // Words that are names outside their forms: coloured at the start of a line or behind a type only.
 static void vim_forms(void) {
-    Text declarations = {0}, statements = {0}, modifiers = {0};
+    SCOPED_TEXT(declarations);
+    SCOPED_TEXT(statements);
+    SCOPED_TEXT(modifiers);
     words_of_forms(&declarations, WORD_DECLARATION, "\\|");
     words_of_forms(&statements, WORD_STATEMENT, "\\|");
     words_of_forms(&modifiers, WORD_MODIFIER, "\\|");
@@ -175,9 +176,6 @@ static void vim_forms(void) {
     printf("syntax match tlStatement \"\\<\\%%(%s\\)\\>\\ze\\s\\+[A-Za-z_{]\"\n",
            text_get(&statements));
     printf("syntax match tlModifier \"\\<\\%%(%s\\)\\>\"\n", text_get(&modifiers));
-    text_free(&declarations);
-    text_free(&statements);
-    text_free(&modifiers);
 }
 
 void syntax_print_vim(void) {
@@ -209,10 +207,9 @@ static void add_match(json_t *patterns, const char *name, const char *match) {
 
 // One of the words, between `before` and `behind`.
 static void add_words(json_t *patterns, const char *name, const Text *words, const char *behind) {
-    Text match = {0};
+    SCOPED_TEXT(match);
     text_format(&match, "\\b(%s)\\b%s", text_get(words), behind);
     add_match(patterns, name, text_get(&match));
-    text_free(&match);
 }
 
 // What stands in a placeholder: code, whose braces are its own, then a format.
@@ -270,7 +267,7 @@ static json_t *comment_patterns(void) {
 }
 
 static void add_all_words(json_t *patterns) {
-    Text words = {0};
+    SCOPED_TEXT(words);
     for (int group = GROUP_KEYWORD; group < GROUP_COUNT; group++) {
         text_clear(&words);
         words_of_group(&words, (Group)group, "|");
@@ -294,7 +291,6 @@ static void add_all_words(json_t *patterns) {
     text_clear(&words);
     words_of_builtins(&words, "|");
     add_words(patterns, "support.function.tl", &words, "(?=\\s*\\()");
-    text_free(&words);
 }
 
 void syntax_print_textmate(void) {

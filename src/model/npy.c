@@ -161,11 +161,10 @@ static Status write_array(FILE *stream, void *context) {
     SCOPED_TEXT(header);
     SCOPED_MEMORY void *numbers = NULL;
     size_t bytes = 0;
-    Status status = npy_header(context, NULL, &header);
-    if (status == STATUS_OK) status = stream_write(stream, text_get(&header), header.length);
-    if (status == STATUS_OK) status = stored_download(context, &numbers, &bytes);
-    if (status == STATUS_OK) status = stream_write(stream, numbers, bytes);
-    return status;
+    TRY(npy_header(context, NULL, &header));
+    TRY(stream_write(stream, text_get(&header), header.length));
+    TRY(stored_download(context, &numbers, &bytes));
+    return stream_write(stream, numbers, bytes);
 }
 
 Status npy_write(const char *path, Tensor *tensor) {

@@ -4,7 +4,6 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "base/file_map.h"
 #include "base/file_replace.h"
 #include "model/named_texts.h"
 #include "model/safetensors_types.h"

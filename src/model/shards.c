@@ -17,9 +17,8 @@ static Status shard_path(const char *index, const char *name, Text *out) {
 
 static Status read_shard(const char *index, const char *name, const ShardVisit *visit) {
     SCOPED_TEXT(path);
-    Status status = shard_path(index, name, &path);
-    if (status == STATUS_OK) status = visit->read(visit->context, text_get(&path));
-    return status;
+    TRY(shard_path(index, name, &path));
+    return visit->read(visit->context, text_get(&path));
 }
 
 static Status check_names(const char *index, json_t *weights, const ShardVisit *visit) {

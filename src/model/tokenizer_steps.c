@@ -149,9 +149,8 @@ static Status cut_spans(const TextStep *step, TextWord word, const Stretches *sp
 
 static Status split_word(const TextStep *step, TextWord word, void *matcher, Words *out) {
     SCOPED_MEMORY Stretches spans = {0};
-    Status status = find_spans(step, word, matcher, &spans);
-    if (status == STATUS_OK) status = cut_spans(step, word, &spans, out);
-    return status;
+    TRY(find_spans(step, word, matcher, &spans));
+    return cut_spans(step, word, &spans, out);
 }
 
 static Status put_valid(const TextStep *step, TextWord word, void *context, Words *out) {

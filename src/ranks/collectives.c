@@ -88,15 +88,13 @@ static void cut(int64_t count, size_t element, size_t *bytes) {
 
 Status ranks_share_parts(const char *part, const size_t *parts, int tag, char *whole) {
     int n = ranks_count();
-    size_t *same = memory_allocate((size_t)n * sizeof *same);
+    SCOPED_MEMORY size_t *same = memory_allocate((size_t)n * sizeof *same);
     for (int i = 0; i < n; i++) same[i] = parts[ranks_own()];
     RanksBlocks in = {.data = part, .bytes = same, .repeated = true};
     RanksBlocks out = {.data = whole, .bytes = parts};
     RanksExchange *exchange = NULL;
     int code = ranks_plugin()->exchange(in, out, tag, &exchange);
-    Status status = ranks_wait(code, exchange);
-    free(same);
-    return status;
+    return ranks_wait(code, exchange);
 }
 
 // --- what is under way
@@ -413,12 +411,10 @@ static Status gradient_along(const RanksRequest *request, Tensor *up, Tensor **o
 static Status run_gradient(void *data, Tensor *const *inputs, int n_inputs, Tensor *up,
                            Tensor **gradients) {
     (void)n_inputs;
-    Tensor *along;
+    SCOPED_TENSOR(along);
     TRY(gradient_along(data, up, &along));
     Shape shape = tensor_shape(inputs[0]); // of a number that was gathered
-    Status status = tensor_reshape(along, &shape, &gradients[0]);
-    tensor_release(along);
-    return status;
+    return tensor_reshape(along, &shape, &gradients[0]);
 }
 
 static Status refuse_gradient(const RanksRequest *request, const Tensor *x) {

@@ -322,21 +322,19 @@ static Status share_texts(const Text *own, Text *all) {
     size_t *lengths = memory_allocate((size_t)ranks.count * sizeof *lengths), length = 0;
     Status status = ranks_gather(&own->length, lengths, sizeof own->length);
     for (int i = 0; i < ranks.count && status == STATUS_OK; i++) length += lengths[i];
-    char *bytes = memory_allocate(length + 1);
+    SCOPED_MEMORY char *bytes = memory_allocate(length + 1);
     if (status == STATUS_OK) status = ranks_share_parts(text_get(own), lengths, RANKS_TAG, bytes);
     if (status == STATUS_OK) text_append(all, bytes, length);
-    free(bytes);
     free(lengths);
     return status;
 }
 
 Status ranks_join_texts(Text *text) {
     if (!ranks.plugin) return STATUS_OK;
-    Text all = {0};
+    SCOPED_TEXT(all);
     Status status = share_texts(text, &all);
     if (status == STATUS_OK) text_clear(text);
     if (status == STATUS_OK && ranks.own == 0) text_append(text, text_get(&all), all.length);
-    text_free(&all);
     return status;
 }
 
@@ -361,10 +359,9 @@ Status ranks_meet(RanksCall call) {
 Status ranks_any(bool own, bool *any) {
     *any = own;
     if (!ranks.plugin) return STATUS_OK;
-    bool *all = memory_allocate((size_t)ranks.count * sizeof *all);
+    SCOPED_MEMORY bool *all = memory_allocate((size_t)ranks.count * sizeof *all);
     Status status = ranks_gather(&own, all, sizeof own);
     for (int i = 0; i < ranks.count && status == STATUS_OK; i++) *any |= all[i];
-    free(all);
     return status;
 }
 
@@ -392,13 +389,12 @@ Status ranks_share_line(int *event, Text *line) {
     TRY(ranks_meet(RANKS_LINE));
     size_t head[] = {(size_t)*event, line->length};
     TRY(broadcast_bytes(head, sizeof head));
-    char *bytes = memory_allocate(head[1] + 1);
+    SCOPED_MEMORY char *bytes = memory_allocate(head[1] + 1);
     if (ranks.own == 0) memcpy(bytes, text_get(line), head[1]);
     Status status = broadcast_bytes(bytes, head[1]);
     *event = (int)head[0];
     text_clear(line);
     if (status == STATUS_OK) text_append(line, bytes, head[1]);
-    free(bytes);
     return status;
 }
 

@@ -7,7 +7,6 @@
 #include "device/walk.h"
 #include "ranks/internal.h"
 #include "tensor/compose.h"
-#include "tensor/join.h"
 #include "tensor/parameter.h"
 
 typedef struct Sharded {
@@ -80,10 +79,9 @@ static Status gather(const Sharded *one, Buffer *made) {
     foretell_forget(made);
     if (foretelling()) return STATUS_OK;
     TRY(ranks_bytes_of(one->part, &own, &bytes));
-    char *all = memory_allocate(made->bytes + 1);
+    SCOPED_MEMORY char *all = memory_allocate(made->bytes + 1);
     Status status = ranks_share_parts(own, one->bytes, RANKS_TAG, all);
     if (status == STATUS_OK) status = buffer_upload(made, 0, all, made->bytes);
-    free(all);
     free(own);
     return status;
 }

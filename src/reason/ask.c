@@ -13,7 +13,7 @@ typedef struct AskCode {
 
 // Each line of the value two places further in.
 static Status answer_print(const AskCode *ask, Value value, Text *out) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     Status status = value_print(value, true, &text);
     text_format(out, "Query: %s\n  ", ask->text);
     for (const char *at = text_get(&text); *at; at++) {
@@ -21,7 +21,6 @@ static Status answer_print(const AskCode *ask, Value value, Text *out) {
         if (*at == '\n') text_append_string(out, "  ");
     }
     text_append_char(out, '\n');
-    text_free(&text);
     return status;
 }
 
@@ -29,10 +28,9 @@ static Value eval_ask(Frame *frame, const Code *code) {
     const AskCode *ask = (const AskCode *)code;
     Value value = EVAL(frame, ask->value);
     if (failed(value)) return value;
-    Text text = {0};
+    SCOPED_TEXT(text);
     Status status = answer_print(ask, value, &text);
     if (status == STATUS_OK) status = output_write(output_stream(), &text);
-    text_free(&text);
     value_release(value);
     return status == STATUS_OK ? value_none() : fail_at(code->span);
 }

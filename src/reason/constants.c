@@ -3,17 +3,15 @@
 
 #include "reason/reason.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/print.h"
 
 static Status constant_of_items(Reasoner *reasoner, const List *list, const char *what,
                                 Datum *out) {
-    Datum *items = memory_allocate((list->count + 1) * sizeof *items);
+    SCOPED_MEMORY Datum *items = memory_allocate((list->count + 1) * sizeof *items);
     Status status = STATUS_OK;
     for (size_t i = 0; i < list->count && status == STATUS_OK; i++)
         status = constant_of_value(reasoner, list->items[i], what, &items[i]);
     if (status == STATUS_OK) *out = constant_tuple(&reasoner->store->constants, items, list->count);
-    free(items);
     return status;
 }
 

@@ -8,8 +8,6 @@
 #include "eval/upper.h"
 #include "logic/analyse.h"
 #include "reason/embedding.h"
-#include "value/convert.h"
-#include "value/format.h"
 #include "value/items.h"
 
 // --- the host
@@ -29,19 +27,15 @@ static Status call_status(const Reasoner *reasoner, Value value) {
 
 static Status host_evaluate(void *context, void *host, const Datum *arguments, Datum *out) {
     Reasoner *reasoner = context;
-    Value value = host_call(reasoner, host, arguments);
+    SCOPED_VALUE(value) = host_call(reasoner, host, arguments);
     TRY(call_status(reasoner, value));
-    Status status = constant_of_value(reasoner, value, "a relation", out);
-    value_release(value);
-    return status;
+    return constant_of_value(reasoner, value, "a relation", out);
 }
 
 static Status host_test(void *context, void *host, const Datum *arguments, bool *out) {
-    Value value = host_call(context, host, arguments);
+    SCOPED_VALUE(value) = host_call(context, host, arguments);
     TRY(call_status(context, value));
-    Status status = value_to_bool(value, "a condition", out);
-    value_release(value);
-    return status;
+    return value_to_bool(value, "a condition", out);
 }
 
 static Status host_members(void *context, void *host, const Datum *arguments, DatumList *out) {

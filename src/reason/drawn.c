@@ -3,7 +3,6 @@
 #include "eval/upper.h"
 #include "reason/reason.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/print.h"
 
 typedef struct DrawnCode {

@@ -9,7 +9,6 @@
 #include "tensor/index.h"
 #include "tensor/parameter.h"
 #include "value/convert.h"
-#include "value/format.h"
 
 typedef enum Init { INIT_XAVIER, INIT_RANDOM, INIT_HE, INIT_ZEROS, INIT_ONES } Init;
 static const char *const init_words[] = {"xavier", "random", "he", "zeros", "ones"};

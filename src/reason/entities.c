@@ -23,7 +23,7 @@ typedef struct WithEntityCode {
 // Person: 2 before, 4 after, added cid, dov
 static Status names_show(const Store *store, const Relation *type, const Table *before) {
     const Table *facts = type->facts;
-    Text text = {0};
+    SCOPED_TEXT(text);
     text_format(&text, "%s: %u before, %u after", type->name, table_live(before),
                 table_live(facts));
     const char *separator = ", added ";
@@ -35,9 +35,7 @@ static Status names_show(const Store *store, const Relation *type, const Table *
         separator = ", ";
     }
     text_append_char(&text, '\n');
-    Status status = output_write(output_stream(), &text);
-    text_free(&text);
-    return status;
+    return output_write(output_stream(), &text);
 }
 
 static Value eval_with_entity(Frame *frame, const Code *code) {

@@ -136,7 +136,7 @@ typedef struct RetractCode {
 static void retract_matching(const RetractCode *retract, const Datum *values) {
     const FactCode *fact = &retract->fact;
     Table *facts = fact->relation->facts;
-    VECTOR(Datum) found = {0};
+    SCOPED_MEMORY VECTOR(Datum) found = {0};
     uint32_t arity = facts->arity;
     for (uint32_t row = 0; row < facts->count; row++) {
         if (table_is_dead(facts, row) || !row_fits(fact, retract->terms, values, row)) continue;
@@ -144,7 +144,6 @@ static void retract_matching(const RetractCode *retract, const Datum *values) {
     }
     for (size_t i = 0; i < found.count; i += arity)
         fact_remove(fact->reasoner->store, fact->relation, &found.items[i]);
-    VECTOR_FREE(&found);
 }
 
 static Status retract_values(Frame *frame, const RetractCode *retract, Datum *values, bool *whole) {

@@ -7,12 +7,9 @@
 #include "learn/output.h"
 #include "logic/evaluate.h"
 #include "logic/explain.h"
-#include "logic/profile.h"
 #include "logic/proof.h"
 #include "logic/query.h"
-#include "reason/embedding.h"
 #include "reason/soft.h"
-#include "value/convert.h"
 #include "value/print.h"
 
 // A variable of the query that may have a value before it runs.
@@ -262,7 +259,7 @@ static Status answers_show(const QueryCode *query, const Datum *initial, const F
     Open open;
     const Table *answers = found->answers;
     open.count = outputs_open(query, initial, open.terms, open.columns);
-    Text text = {0};
+    SCOPED_TEXT(text);
     Status status = STATUS_OK;
     query_print(query, "Query: ", initial, &text);
     if (answers->count == 0)
@@ -276,7 +273,6 @@ static Status answers_show(const QueryCode *query, const Datum *initial, const F
         text_clear(&text);
     }
     if (status == STATUS_OK) status = output_write(output_stream(), &text);
-    text_free(&text);
     return status;
 }
 
@@ -392,7 +388,7 @@ static void lower_pieces(Lowering *lowering, QueryCode *code, const Node *node) 
     const AtomNode *atom = &node->as.query.clause->atom;
     code->pieces = lower_array(lowering, atom->count + 1, sizeof *code->pieces);
     code->piece_variables = lower_array(lowering, atom->count + 1, sizeof *code->piece_variables);
-    Text text = {0};
+    SCOPED_TEXT(text);
     size_t length;
     bool bare = atom->call->as.call.arguments_span.end == 0;
     const Node *program = node->as.query.program;
@@ -419,7 +415,6 @@ static void lower_pieces(Lowering *lowering, QueryCode *code, const Node *node) 
         text_append(&text, source, length);
     }
     code->pieces[code->piece_count++] = lower_text(lowering, "%s", text_get(&text));
-    text_free(&text);
 }
 
 static void lower_values(Lowering *lowering, QueryCode *code, const AtomNode *atom) {

@@ -3,7 +3,6 @@
 #include "logic/query.h"
 #include "reason/reason.h"
 #include "value/convert.h"
-#include "value/format.h"
 #include "value/print.h"
 
 static Status relation_length(Handle *handle, int64_t *out) {

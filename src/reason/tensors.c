@@ -8,7 +8,6 @@
 #include "reason/reason.h"
 #include "tensor/compose.h"
 #include "tensor/index.h"
-#include "value/convert.h"
 
 // --- places
 
@@ -52,10 +51,8 @@ static Relation *find_type(AskedList *asked, const Relation *relation, uint32_t 
 
 // A column that is declared by a rule's head has the type of what the rules give it.
 Relation *column_type(const Relation *relation, uint32_t column) {
-    AskedList asked = {0};
-    Relation *type = find_type(&asked, relation, column);
-    VECTOR_FREE(&asked);
-    return type;
+    SCOPED_MEMORY AskedList asked = {0};
+    return find_type(&asked, relation, column);
 }
 
 // The members of a type in the order of their places.
@@ -143,12 +140,11 @@ static Status axes_read(Reasoner *reasoner, Relation *relation, const int64_t *a
 typedef VECTOR(int64_t) Places;
 
 static Status fail_member(const Axes *axes, uint32_t column, Datum value) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     constant_print(&axes->store->constants, value, &text);
     const char *type = column_type(axes->relation, column)->name;
     fail(STATUS_TYPE, "`%s` in column %u of %s is not %s %s", text_get(&text), column + 1,
          axes->relation->name, text_article(type), type);
-    text_free(&text);
     return STATUS_TYPE;
 }
 
@@ -261,8 +257,8 @@ static void find_changes(const Axes *axes, const uint8_t *wanted, Changes *out) 
 }
 
 static Status write_axes(const Axes *axes, Tensor *value) {
-    uint8_t *wanted = memory_allocate((size_t)tensor_count(value) + 1);
-    Changes changes = {0};
+    SCOPED_MEMORY uint8_t *wanted = memory_allocate((size_t)tensor_count(value) + 1);
+    SCOPED_MEMORY Changes changes = {0};
     Status status = tensor_read_bools(value, wanted);
     if (status == STATUS_OK) find_changes(axes, wanted, &changes);
     for (size_t i = 0; i < changes.count; i++) {
@@ -272,8 +268,6 @@ static Status write_axes(const Axes *axes, Tensor *value) {
         else
             fact_remove(axes->store, axes->relation, change->values);
     }
-    VECTOR_FREE(&changes);
-    free(wanted);
     return status;
 }
 

@@ -8,7 +8,6 @@
 #include "logic/weighers.h"
 #include "reason/reason.h"
 #include "tensor/compose.h"
-#include "tensor/gradient/tape.h"
 #include "tensor/index.h"
 #include "tensor/parameter.h"
 #include "tensor/random.h"
@@ -93,10 +92,9 @@ static Status read_leaves(Weighed *weighed, ReadList *reads) {
 }
 
 static Status read_weights(Weighed *weighed) {
-    ReadList reads = {0};
+    SCOPED_MEMORY ReadList reads = {0};
     Status status = read_leaves(weighed, &reads);
     for (size_t i = 0; i < reads.count; i++) free(reads.items[i].numbers);
-    VECTOR_FREE(&reads);
     return status;
 }
 
@@ -189,8 +187,8 @@ static Status source_elements(const Source *source, Tensor **out) {
 
 static Status learned_weights(const Learned *learned, Tensor **out) {
     size_t count = learned->sources.count, made = 0;
-    OpInput *parts = memory_allocate((count + 1) * sizeof *parts);
-    Tensor **vectors = memory_allocate_zeroed(count + 1, sizeof(Tensor *));
+    SCOPED_MEMORY OpInput *parts = memory_allocate((count + 1) * sizeof *parts);
+    SCOPED_MEMORY Tensor **vectors = memory_allocate_zeroed(count + 1, sizeof(Tensor *));
     Status status = STATUS_OK;
     for (; made < count && status == STATUS_OK; made++) {
         status = source_elements(&learned->sources.items[made], &vectors[made]);
@@ -198,8 +196,6 @@ static Status learned_weights(const Learned *learned, Tensor **out) {
     }
     if (status == STATUS_OK) status = named_join(OP_concat, parts, (int)count, 0, out);
     for (size_t i = 0; i < made; i++) tensor_release(vectors[i]);
-    free(vectors);
-    free(parts);
     return status;
 }
 

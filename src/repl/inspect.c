@@ -68,9 +68,8 @@ static Status summary_make(Tensor *tensor, Summary *summary) {
     Shape line = {.rank = 1, .dims = {-1}};
     SCOPED_TENSOR(flat);
     TRY(tensor_reshape(tensor, &line, &flat));
-    Status status = summary_pass(flat, summary, summary_add);
-    if (status == STATUS_OK) status = summary_pass(flat, summary, summary_count);
-    return status;
+    TRY(summary_pass(flat, summary, summary_add));
+    return summary_pass(flat, summary, summary_count);
 }
 
 static void show_histogram(const Summary *summary) {

@@ -220,9 +220,8 @@ static Status copy_across(const Tensor *source, const Tensor *copy) {
         return STATUS_OK;
     }
     SCOPED_MEMORY void *host = memory_allocate(into->bytes);
-    Status status = buffer_download(from, source->view.offset, host, into->bytes);
-    if (status == STATUS_OK) status = buffer_upload(into, 0, host, into->bytes);
-    return status;
+    TRY(buffer_download(from, source->view.offset, host, into->bytes));
+    return buffer_upload(into, 0, host, into->bytes);
 }
 
 Status tensor_to_device(Tensor *x, Device *device, Tensor **out) {

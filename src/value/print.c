@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "catalog/catalog.h"
 #include "device/foretell.h"
 #include "value/convert.h"
 #include "value/object.h"

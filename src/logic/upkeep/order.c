@@ -57,7 +57,7 @@ static void extents_set(const Rule *rule, Extent *extents) {
 // All solutions of the rule that give these values from rows below a height.
 static Status solutions_find(Ordering *ordering, const Rule *rule, const Datum *values,
                              Height below, Solutions *out) {
-    Run *run = memory_allocate_zeroed(1, sizeof *run);
+    SCOPED_MEMORY Run *run = memory_allocate_zeroed(1, sizeof *run);
     Status status = STATUS_OK;
     if (head_unify(rule, values, run->variables)) {
         Extent *extents = memory_allocate_zeroed(rule->goal_count + 1, sizeof *extents);
@@ -78,7 +78,6 @@ static Status solutions_find(Ordering *ordering, const Rule *rule, const Datum *
         plan_free(&plan);
         free(extents);
     }
-    free(run);
     return status;
 }
 

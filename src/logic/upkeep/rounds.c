@@ -108,11 +108,9 @@ static Status rounds_rise(Upkeep *upkeep, const EntryList *rows) {
 // --- the strata
 
 static Status rounds_find(Upkeep *upkeep) {
-    EntryList rows = {0};
-    Status status = rounds_fall(upkeep, &rows);
-    if (status == STATUS_OK) status = rounds_rise(upkeep, &rows);
-    VECTOR_FREE(&rows);
-    return status;
+    SCOPED_MEMORY EntryList rows = {0};
+    TRY(rounds_fall(upkeep, &rows));
+    return rounds_rise(upkeep, &rows);
 }
 
 // What could not be found within the limit is forgotten.
@@ -144,7 +142,7 @@ static void unordered_find(const Store *store, uint32_t stratum, RelationList *f
 
 Status store_tighten(Store *store) {
     Status status = STATUS_OK;
-    RelationList together = {0};
+    SCOPED_MEMORY RelationList together = {0};
     for (size_t i = 0; i < store->relations.count && status == STATUS_OK; i++) {
         if (!store->relations.items[i]->loose) continue;
         unordered_find(store, store->relations.items[i]->stratum, &together);
@@ -154,6 +152,5 @@ Status store_tighten(Store *store) {
         status = stratum_tighten(&upkeep, &together);
         upkeep_end(&upkeep);
     }
-    VECTOR_FREE(&together);
     return status;
 }

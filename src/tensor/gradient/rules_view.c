@@ -3,7 +3,6 @@
 #include "tensor/dtype.h"
 #include "tensor/gradient/custom.h"
 #include "tensor/gradient/remake.h"
-#include "tensor/gradient/rules.h"
 #include "tensor/index.h"
 #include "tensor/join.h"
 
