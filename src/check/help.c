@@ -1,4 +1,5 @@
 // Pages of what std/ declares are read from its files: the head as written, and the comment above.
+#define _GNU_SOURCE // memmem
 #include "check/help.h"
 
 #include "base/standard.h"
@@ -58,15 +59,19 @@ static void append_file(const SourceFile *source, const char *path, const char *
     diagnostic_list_free(&ignored);
 }
 
-// The files that stand in std/ itself: those on disk, or what the program has of them.
+// One that stands in std/ itself is for programs to import; those in its folders are for tl.
+static bool is_library(const char *path) {
+    return strchr(strchr(path, '/') + 1, '/') == NULL;
+}
+
+// Those on disk, or what the program has of them.
 static void append_library(const char *name, Text *out) {
     SCOPED_TEXT(found);
     SCOPED_TEXT(tried);
     const SourceFile *source;
     for (size_t i = 0; i < standard_file_count; i++) {
         const char *path = standard_files[i].path;
-        if (strchr(strchr(path, '/') + 1, '/')) continue;
-        if (!imports_find_standard(path, &found, &tried)) continue;
+        if (!is_library(path) || !imports_find_standard(path, &found, &tried)) continue;
         if (imports_load(text_get(&found), &source) == STATUS_OK)
             append_file(source, path, name, out);
         else
@@ -81,4 +86,19 @@ Status help_page(const char *name, Text *out) {
     ASSERT(out->length >= before);
     // A search that could not open a file leaves no error: its words are given anew.
     return out->length > before ? STATUS_OK : catalog_help(name, out);
+}
+
+const char *help_library_file(const char *name) {
+    SCOPED_TEXT(function);
+    SCOPED_TEXT(structure);
+    text_format(&function, "\nfn %s(", name);
+    text_format(&structure, "\nstruct %s {", name);
+    for (size_t i = 0; i < standard_file_count; i++) {
+        const StandardFile *file = &standard_files[i];
+        if (is_library(file->path) &&
+            (memmem(file->text, file->length, function.bytes, function.length) ||
+             memmem(file->text, file->length, structure.bytes, structure.length)))
+            return file->path;
+    }
+    return NULL;
 }

@@ -5,6 +5,7 @@
 
 #include "catalog/foreign.h"
 #include "check/checker.h"
+#include "check/help.h"
 
 static void add_diagnostic(Checker *checker, Diagnostic diagnostic, const ReportExtra *extra) {
     if (extra) {
@@ -73,12 +74,10 @@ static size_t known_texts(const ConstantTable *table, const char **names) {
 static const char *nearest_entity(const Checker *checker, const char *name) {
     const ModuleTable *table = checker->table;
     size_t room = table->members.entries.count + table->constants.entries.count;
-    const char **names = memory_allocate((room + 1) * sizeof *names);
+    SCOPED_MEMORY const char **names = memory_allocate((room + 1) * sizeof *names);
     size_t count = known_texts(&table->members, names);
     count += known_texts(&table->constants, names + count);
-    const char *near = catalog_nearest(name, names, count);
-    free(names);
-    return near;
+    return catalog_nearest(name, names, count);
 }
 
 // The nearest name of a kind that could stand there.
@@ -96,17 +95,35 @@ static const char *nearest_name(Checker *checker, const char *name, Wanted wante
     return near || fits ? near : nearest_builtin(name);
 }
 
-// "nn.Linear": where an import under a name of its own declares what is looked for; else false.
-static bool find_in_imports(Checker *checker, const Word *word, Text *out) {
+// Where an import under a name of its own declares what is looked for; else false.
+static bool find_in_imports(Checker *checker, const Word *word, Text *help) {
     const Entry *entry = checker->top ? checker->top->entries : NULL;
     for (; entry; entry = entry->next_in_scope) {
         const Binding *binding = entry->binding;
         if (binding->kind != BINDING_MODULE || !binding->program) continue;
         if (!name_find_in(binding->program, word)) continue;
-        text_format(out, "%s.%s", binding->word.text, word->text);
+        text_format(help, "the import declares it: `%s.%s`", binding->word.text, word->text);
         return true;
     }
     return false;
+}
+
+static void append_unknown_help(Checker *checker, const Word *word, Wanted wanted, Text *help) {
+    bool plain = wanted < WANTED_RELATION;
+    const char *said = plain ? foreign_help(FOREIGN_NAME, word->text, word->length) : NULL;
+    if (said)
+        text_append_string(help, said);
+    else if (find_in_imports(checker, word, help))
+        return;
+    else if (plain && wanted != WANTED_VARIABLE && (said = help_library_file(word->text)))
+        text_format(help, "the standard library has it: import \"%s\"", said);
+    else if ((said = nearest_name(checker, word->text, wanted)))
+        text_format(help, "did you mean `%s`?", said);
+    else if (wanted == WANTED_RELATION)
+        text_format(help, "a relation is declared, as in relation %s(x: entity)", word->text);
+    else if (wanted == WANTED_PLACE)
+        text_format(help, "a name that no fact of the text has is written in quotes: \"%s\"",
+                    word->text);
 }
 
 void report_unknown(Checker *checker, const Word *word, Wanted wanted) {
@@ -127,19 +144,7 @@ void report_unknown(Checker *checker, const Word *word, Wanted wanted) {
         return;
     }
     SCOPED_TEXT(help);
-    SCOPED_TEXT(imported);
-    const char *foreign =
-        wanted < WANTED_RELATION ? foreign_help(FOREIGN_NAME, word->text, word->length) : NULL;
-    bool found = !foreign && find_in_imports(checker, word, &imported);
-    const char *near = foreign || found ? NULL : nearest_name(checker, word->text, wanted);
-    if (foreign) text_append_string(&help, foreign);
-    if (found) text_format(&help, "the import declares it: `%s`", text_get(&imported));
-    if (near) text_format(&help, "did you mean `%s`?", near);
-    if (help.length == 0 && wanted == WANTED_RELATION)
-        text_format(&help, "a relation is declared, as in relation %s(x: entity)", word->text);
-    if (help.length == 0 && wanted == WANTED_PLACE)
-        text_format(&help, "a name that no fact of the text has is written in quotes: \"%s\"",
-                    word->text);
+    append_unknown_help(checker, word, wanted, &help);
     ReportExtra extra = {.help = help.length ? text_get(&help) : NULL};
     report(checker, STATUS_NAME, word->span, &extra, "unknown %s `%s`", words[wanted], word->text);
 }

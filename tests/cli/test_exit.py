@@ -285,6 +285,25 @@ class CommandLine(unittest.TestCase):
             result = subprocess.run([alone, "help", "accuracy"], cwd=folder, capture_output=True, text=True)
             self.assertEqual(result.stdout, shown)
 
+    def test_an_unknown_name_of_std_names_its_file(self):
+        """Of functions and structs alike, where no builtin has that name."""
+        wrong, seen = [], 0
+        for path in sorted((ROOT / "std").glob("*.tl")):
+            for _, name in re.findall(r"^(fn|struct) (\w+)", path.read_text(), re.M):
+                result = run("check", "-", stdin=f"print({name})\n".encode())
+                if result.status == 0 or name == "open":  # `open` is said to be another language's
+                    continue
+                seen += 1
+                files = re.findall(r'the standard library has it: import "(std/\w+\.tl)"', result.err)
+                if not files or not re.search(rf"^(fn|struct) {name}\b", (ROOT / files[0]).read_text(), re.M):
+                    wrong.append(name)
+        self.assertEqual(wrong, [])
+        self.assertGreater(seen, 100)
+        with tempfile.TemporaryDirectory() as folder:  # without std/ on disk
+            alone = shutil.copy(TL, folder)
+            result = subprocess.run([alone, "-e", "summary(3)"], cwd=folder, capture_output=True, text=True)
+            self.assertIn('has it: import "std/networks.tl"', result.stderr)
+
     def test_help_for_a_command(self):
         self.assertEqual(run("help", "fmt").out, run("fmt", "--help").out)
         shown = run("help", "devices").out
