@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "logic/analyse.h"
+#include "logic/components.h"
 #include "logic/growth.h"
 #include "logic/narrow.h"
 #include "logic/store.h"
@@ -84,92 +85,23 @@ Status rule_check_safe(const Rule *rule, const Datum *initial, Span *span) {
     return fail_unsafe(rule, stuck, rule->variable_names[missing]);
 }
 
-// --- components: Tarjan's algorithm over "reads", without recursion
-
-typedef struct Visit {
-    uint32_t relation;
-    size_t rule, goal; // where the walk over what it reads stands
-} Visit;
-
-typedef struct Walk {
-    Store *store;
-    uint32_t *number, *low; // 0: not visited yet
-    bool *open;
-    VECTOR(uint32_t) stack;
-    VECTOR(Visit) visits;
-    uint32_t numbers, components;
-} Walk;
-
-static void visit_begin(Walk *walk, uint32_t relation) {
-    ASSERT(walk->number[relation] == 0 && !walk->open[relation]);
-    walk->number[relation] = walk->low[relation] = ++walk->numbers;
-    walk->open[relation] = true;
-    VECTOR_PUSH(&walk->stack, relation);
-    VECTOR_PUSH(&walk->visits, ((Visit){.relation = relation}));
-}
-
-static void visit_end(Walk *walk, uint32_t relation) {
-    ASSERT(walk->number[relation] > 0 && walk->low[relation] <= walk->number[relation]);
-    if (walk->low[relation] == walk->number[relation]) {
-        uint32_t member;
-        do {
-            ASSERT(walk->stack.count > 0);
-            member = walk->stack.items[--walk->stack.count];
-            walk->open[member] = false;
-            walk->store->relations.items[member]->component = walk->components;
-        } while (member != relation);
-        walk->components++;
-    }
-    ASSERT(walk->visits.count > 0);
-    walk->visits.count--;
-    if (walk->visits.count == 0) return;
-    uint32_t above = walk->visits.items[walk->visits.count - 1].relation;
-    if (walk->low[relation] < walk->low[above]) walk->low[above] = walk->low[relation];
-}
-
-// The next relation that the visited one reads, or NULL.
-static const Relation *visit_next(Walk *walk, Visit *visit) {
-    ASSERT(visit->relation < walk->store->relations.count);
-    const Relation *relation = walk->store->relations.items[visit->relation];
-    for (; visit->rule < relation->rules.count; visit->rule++, visit->goal = 0) {
-        const Rule *rule = relation->rules.items[visit->rule];
-        while (visit->goal < rule->goal_count) {
-            const Relation *read = rule->goals[visit->goal++].relation;
-            if (read) return read;
-        }
-    }
-    return NULL;
-}
-
-static void walk_from(Walk *walk, uint32_t first) {
-    visit_begin(walk, first);
-    while (walk->visits.count > 0) {
-        Visit *visit = &walk->visits.items[walk->visits.count - 1];
-        uint32_t from = visit->relation;
-        const Relation *read = visit_next(walk, visit);
-        if (!read)
-            visit_end(walk, from);
-        else if (walk->number[read->number] == 0)
-            visit_begin(walk, read->number);
-        else if (walk->open[read->number] && walk->number[read->number] < walk->low[from])
-            walk->low[from] = walk->number[read->number];
-    }
-}
-
 // Components are numbered so that a relation's is not below those of what it reads.
-static void components_find(Store *store) {
+static void relations_number(Store *store) {
     size_t count = store->relations.count;
-    Walk walk = {.store = store};
-    walk.number = memory_allocate_zeroed(count + 1, sizeof *walk.number);
-    walk.low = memory_allocate_zeroed(count + 1, sizeof *walk.low);
-    walk.open = memory_allocate_zeroed(count + 1, sizeof *walk.open);
-    for (uint32_t i = 0; i < count; i++)
-        if (walk.number[i] == 0) walk_from(&walk, i);
-    free(walk.number);
-    free(walk.low);
-    free(walk.open);
-    VECTOR_FREE(&walk.stack);
-    VECTOR_FREE(&walk.visits);
+    SCOPED_MEMORY uint32_t *first = memory_allocate_zeroed(count + 1, sizeof *first);
+    SCOPED_MEMORY uint32_t *component = memory_allocate((count + 1) * sizeof *component);
+    SCOPED_MEMORY VECTOR(uint32_t) reads = {0};
+    for (size_t i = 0; i < count; i++) {
+        const Relation *relation = store->relations.items[i];
+        for (size_t j = 0; j < relation->rules.count; j++) {
+            const Rule *rule = relation->rules.items[j];
+            for (uint32_t k = 0; k < rule->goal_count; k++)
+                if (rule->goals[k].relation) VECTOR_PUSH(&reads, rule->goals[k].relation->number);
+        }
+        first[i + 1] = (uint32_t)reads.count;
+    }
+    components_find((uint32_t)count, first, reads.items, component);
+    for (size_t i = 0; i < count; i++) store->relations.items[i]->component = component[i];
 }
 
 // --- best values
@@ -437,7 +369,7 @@ Status store_analyse(Store *store, Span *span) {
     store_widen(store);
     for (size_t i = 0; i < store->rules.count; i++)
         TRY(rule_check_safe(store->rules.items[i], NULL, span));
-    components_find(store);
+    relations_number(store);
     for (size_t i = 0; i < store->rules.count; i++) rule_declare_merges(store->rules.items[i]);
     for (size_t i = 0; i < store->rules.count; i++) rule_drop_aggregates(store->rules.items[i]);
     TRY(cycles_check(store, span));

@@ -1,10 +1,12 @@
-// Strongly connected components first (Tarjan); then, in the order in which they come out, the set
+// Strongly connected components first; then, in the order in which they come out, the set
 // of components that each reaches: the union of its successors' sets, as bits. A block of columns
 // of this matrix at a time keeps the sets in the processor's caches, whatever the number of nodes.
 #include "logic/reach.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
+
+#include "logic/components.h"
 
 enum {
     BLOCK_WORDS = 64,
@@ -44,80 +46,18 @@ static void graph_read(const Table *edges, Graph *graph) {
 
 // --- components
 
-typedef struct Walk {
-    Graph *graph;
-    uint32_t *number, *low, *edge; // number 0: not visited; edge: where the node's walk stands
-    VECTOR(uint32_t) open, path;
-    uint32_t numbers;
-} Walk;
-
-static void node_begin(Walk *walk, uint32_t node) {
-    ASSERT(node < walk->graph->nodes);
-    walk->number[node] = walk->low[node] = ++walk->numbers;
-    walk->edge[node] = walk->graph->first[node];
-    VECTOR_PUSH(&walk->open, node);
-    VECTOR_PUSH(&walk->path, node);
-}
-
-static void node_end(Walk *walk, uint32_t node) {
-    Graph *graph = walk->graph;
-    ASSERT(node < graph->nodes);
-    ASSERT(walk->path.count > 0);
-    walk->path.count--;
-    if (walk->low[node] == walk->number[node]) {
-        uint32_t member, size = 0;
-        do {
-            ASSERT(walk->open.count > 0);
-            member = walk->open.items[--walk->open.count];
-            graph->component[member] = graph->components;
-            size++;
-        } while (member != node);
-        graph->size[graph->components] = size;
-        graph->cyclic[graph->components] |= size > 1;
-        graph->components++;
-    }
-    if (walk->path.count == 0) return;
-    uint32_t above = walk->path.items[walk->path.count - 1];
-    if (walk->low[node] < walk->low[above]) walk->low[above] = walk->low[node];
-}
-
-static void walk_from(Walk *walk, uint32_t first) {
-    const Graph *graph = walk->graph;
-    node_begin(walk, first);
-    while (walk->path.count > 0) {
-        uint32_t node = walk->path.items[walk->path.count - 1];
-        if (walk->edge[node] == graph->first[node + 1]) {
-            node_end(walk, node);
-            continue;
-        }
-        uint32_t next = graph->to[walk->edge[node]++];
-        if (walk->number[next] == 0)
-            node_begin(walk, next);
-        else if (graph->component[next] == UINT32_MAX && walk->number[next] < walk->low[node])
-            walk->low[node] = walk->number[next];
-    }
-}
-
-static void components_find(Graph *graph) {
-    size_t nodes = graph->nodes;
-    Walk walk = {.graph = graph};
-    graph->component = memory_allocate((nodes + 1) * sizeof *graph->component);
-    memset(graph->component, 0xff, (nodes + 1) * sizeof *graph->component);
-    graph->size = memory_allocate_zeroed(nodes + 1, sizeof *graph->size);
-    graph->cyclic = memory_allocate_zeroed(nodes + 1, sizeof *graph->cyclic);
-    walk.number = memory_allocate_zeroed(nodes + 1, sizeof *walk.number);
-    walk.low = memory_allocate_zeroed(nodes + 1, sizeof *walk.low);
-    walk.edge = memory_allocate_zeroed(nodes + 1, sizeof *walk.edge);
-    for (uint32_t node = 0; node < graph->nodes; node++)
-        if (walk.number[node] == 0) walk_from(&walk, node);
-    for (uint32_t node = 0; node < graph->nodes; node++)
+static void graph_find_components(Graph *graph) {
+    size_t room = (size_t)graph->nodes + 1;
+    graph->component = memory_allocate(room * sizeof *graph->component);
+    graph->size = memory_allocate_zeroed(room, sizeof *graph->size);
+    graph->cyclic = memory_allocate_zeroed(room, sizeof *graph->cyclic);
+    graph->components = components_find(graph->nodes, graph->first, graph->to, graph->component);
+    for (uint32_t node = 0; node < graph->nodes; node++) {
+        uint32_t component = graph->component[node];
+        graph->cyclic[component] |= ++graph->size[component] > 1;
         for (uint32_t i = graph->first[node]; i < graph->first[node + 1]; i++)
-            graph->cyclic[graph->component[node]] |= graph->to[i] == node;
-    free(walk.number);
-    free(walk.low);
-    free(walk.edge);
-    VECTOR_FREE(&walk.open);
-    VECTOR_FREE(&walk.path);
+            graph->cyclic[component] |= graph->to[i] == node;
+    }
 }
 
 // --- reach
@@ -228,7 +168,7 @@ Status reach_count(Store *store, const Relation *base, uint64_t *out) {
     Graph graph = {0}, condensed;
     ASSERT(base->arity == 2);
     graph_read(relation_table(base), &graph);
-    components_find(&graph);
+    graph_find_components(&graph);
     graph_condense(&graph, &condensed);
     Blocks blocks = {.graph = &graph, .condensed = &condensed};
     int64_t count = ((int64_t)graph.components + BLOCK_BITS - 1) / BLOCK_BITS;
