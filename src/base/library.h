@@ -29,6 +29,11 @@ typedef struct Library {
     .names = LIBRARY_NAMES(LIST), .functions = &(struct_),                                         \
     .name_count = sizeof LIBRARY_NAMES(LIST) / sizeof(char *)
 
+// The library of a file, and its struct of pointers. What follows are fields of the library.
+#define LIBRARY(struct_, LIST, ...)                                                                \
+    static struct { LIST(LIBRARY_FIELD) } struct_;                                                 \
+    static Library library = {LIBRARY_FILLS(struct_, LIST), __VA_ARGS__}
+
 // Loads the library unless that was tried before, and fills the struct of functions. STATUS_DEVICE
 // says what needs which library, why it cannot be loaded, and the package that has it. Thread-safe.
 Status library_load(Library *library) MUST_USE;

@@ -18,12 +18,8 @@
     F(sf_, open) F(sf_, open_virtual) F(sf_, close) F(sf_, seek) F(sf_, strerror) F(sf_, error) \
     F(sf_, command) F(sf_, format_check) F(sf_, readf_float) F(sf_, writef_float)
 // clang-format on
-
-static struct { SOUND_FUNCTIONS(LIBRARY_FIELD) } sound_library;
-static Library library = {.file = "libsndfile.so.1",
-                          .purpose = "files of sound",
-                          .package = "libsndfile1",
-                          LIBRARY_FILLS(sound_library, SOUND_FUNCTIONS)};
+LIBRARY(sound_library, SOUND_FUNCTIONS, .file = "libsndfile.so.1", .purpose = "files of sound",
+        .package = "libsndfile1");
 
 // --- reading
 

@@ -11,12 +11,8 @@
     F(tj, InitDecompress) F(tj, InitCompress) F(tj, DecompressHeader3) F(tj, Decompress2) \
     F(tj, Compress2) F(tj, GetErrorStr2) F(tj, Destroy) F(tj, Free)
 // clang-format on
-
-static struct { JPEG_FUNCTIONS(LIBRARY_FIELD) } jpeg_library;
-static Library library = {.file = "libturbojpeg.so.0",
-                          .purpose = ".jpg pictures",
-                          .package = "libturbojpeg0",
-                          LIBRARY_FILLS(jpeg_library, JPEG_FUNCTIONS)};
+LIBRARY(jpeg_library, JPEG_FUNCTIONS, .file = "libturbojpeg.so.0", .purpose = ".jpg pictures",
+        .package = "libturbojpeg0");
 
 static bool recognise_jpeg(const ImageBytes *file) {
     return image_begins(file, "\xff\xd8\xff", 3);

@@ -16,12 +16,8 @@
     F(png_, read_update_info) F(png_, get_IHDR) F(png_, get_channels) F(png_, read_row) \
     F(png_, read_end) F(png_, set_IHDR) F(png_, write_info) F(png_, write_row) F(png_, write_end)
 // clang-format on
-
-static struct { PNG_FUNCTIONS(LIBRARY_FIELD) } png_library;
-static Library library = {.file = "libpng16.so.16",
-                          .purpose = ".png pictures",
-                          .package = "libpng16-16",
-                          LIBRARY_FILLS(png_library, PNG_FUNCTIONS)};
+LIBRARY(png_library, PNG_FUNCTIONS, .file = "libpng16.so.16", .purpose = ".png pictures",
+        .package = "libpng16-16");
 
 // One picture on its way in or out. What is set between jumps lies here, not in locals.
 typedef struct Passage {

@@ -13,12 +13,8 @@
     F(WebP, EncodeRGB) F(WebP, EncodeRGBA) F(WebP, EncodeLosslessRGB) F(WebP, EncodeLosslessRGBA) \
     F(WebP, Free)
 // clang-format on
-
-static struct { WEBP_FUNCTIONS(LIBRARY_FIELD) } webp_library;
-static Library library = {.file = "libwebp.so.7",
-                          .purpose = ".webp pictures",
-                          .package = "libwebp7",
-                          LIBRARY_FILLS(webp_library, WEBP_FUNCTIONS)};
+LIBRARY(webp_library, WEBP_FUNCTIONS, .file = "libwebp.so.7", .purpose = ".webp pictures",
+        .package = "libwebp7");
 
 enum { LOSSLESS = 100 };
 

@@ -21,12 +21,8 @@
     F(sqlite3_, column_type) F(sqlite3_, column_int64) F(sqlite3_, column_double) \
     F(sqlite3_, column_text) F(sqlite3_, column_blob) F(sqlite3_, column_bytes)
 // clang-format on
-
-static struct { SQL_FUNCTIONS(LIBRARY_FIELD) } sql_library;
-static Library library = {.file = "libsqlite3.so.0",
-                          .purpose = "queries of SQLite databases",
-                          .package = "libsqlite3-0",
-                          LIBRARY_FILLS(sql_library, SQL_FUNCTIONS)};
+LIBRARY(sql_library, SQL_FUNCTIONS, .file = "libsqlite3.so.0",
+        .purpose = "queries of SQLite databases", .package = "libsqlite3-0");
 
 typedef struct Query {
     const char *path;
@@ -118,7 +114,7 @@ static Status bind_parameters(const Query *query, Value given) {
     int count = sql_library.bind_parameter_count(query->statement);
     if (given.kind == VALUE_DICT) return bind_named(query, given.as.dict, count);
     bool none = given.kind == VALUE_ABSENT || given.kind == VALUE_NONE;
-    Value items = none ? value_list(0) : value_to_items(given, "parameters");
+    SCOPED_VALUE(items) = none ? value_list(0) : value_to_items(given, "parameters");
     if (items.kind == VALUE_FAIL) return error_current()->code;
     const List *list = items.as.list;
     Status status = STATUS_OK;
@@ -127,7 +123,6 @@ static Status bind_parameters(const Query *query, Value given) {
                       count, count == 1 ? "" : "s", list->count, list->count == 1 ? "is" : "are");
     for (int at = 1; at <= count && status == STATUS_OK; at++)
         status = bind_value(query, at, list->items[at - 1]);
-    value_release(items);
     return status;
 }
 

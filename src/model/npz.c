@@ -21,11 +21,8 @@
     F(zip_, file_set_dostime) F(zip_, error_init) F(zip_, error_init_with_code) \
     F(zip_, error_fini) F(zip_, error_strerror) F(zip_, get_error) F(zip_, file_get_error)
 // clang-format on
-static struct { ZIP_FUNCTIONS(LIBRARY_FIELD) } zip_library;
-static Library library = {.file = TL_ZIP_LIBRARY,
-                          .purpose = ".npz files",
-                          .package = TL_ZIP_PACKAGE,
-                          LIBRARY_FILLS(zip_library, ZIP_FUNCTIONS)};
+LIBRARY(zip_library, ZIP_FUNCTIONS, .file = TL_ZIP_LIBRARY, .purpose = ".npz files",
+        .package = TL_ZIP_PACKAGE);
 
 static const char ending[] = ".npy";
 enum { ENDING_BYTES = sizeof ending - 1 };
@@ -296,11 +293,10 @@ static Status add_member(zip_t *zip, const NamedTensor *named, MemberWriter *mem
         return status;
     }
     zip_source_t *source = zip_library.source_function(zip, member_command, member);
-    Text name = {0};
+    SCOPED_TEXT(name);
     text_format(&name, "%s%s", named->name, ending);
     zip_int64_t index =
         source ? zip_library.file_add(zip, text_get(&name), source, ZIP_FL_ENC_UTF_8) : -1;
-    text_free(&name);
     if (index < 0) {
         if (source) zip_library.source_free(source);
         return fail(STATUS_VALUE, "`%.80s` is not a name for a tensor in a .npz file: %s",

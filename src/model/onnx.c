@@ -11,11 +11,8 @@
 #include "device/device.h"
 
 #define PROTOBUF_FUNCTIONS(F) F(protobuf_c_message_, unpack) F(protobuf_c_message_, free_unpacked)
-static struct { PROTOBUF_FUNCTIONS(LIBRARY_FIELD) } protobuf_library;
-static Library library = {.file = "libprotobuf-c.so.1",
-                          .purpose = "ONNX models",
-                          .package = "libprotobuf-c1",
-                          LIBRARY_FILLS(protobuf_library, PROTOBUF_FUNCTIONS)};
+LIBRARY(protobuf_library, PROTOBUF_FUNCTIONS, .file = "libprotobuf-c.so.1",
+        .purpose = "ONNX models", .package = "libprotobuf-c1");
 
 // --- the tables: for each message its fields, and where each field's number leads
 
@@ -204,12 +201,10 @@ static Status upload(const Reading *reading, const void *bytes, Tensor **out) {
 
 static Status upload_raw(const Reading *reading, const void *bytes, Tensor **out) {
     if (reading->dtype != DTYPE_BOOL) return upload(reading, bytes, out);
-    uint8_t *bools = memory_try_resize(NULL, reading->bytes + 1);
+    SCOPED_MEMORY uint8_t *bools = memory_try_resize(NULL, reading->bytes + 1);
     if (!bools) return fail(STATUS_MEMORY, "there is not enough memory for `%.80s`", reading->name);
     for (size_t i = 0; i < reading->bytes; i++) bools[i] = ((const uint8_t *)bytes)[i] != 0;
-    Status status = upload(reading, bools, out);
-    free(bools);
-    return status;
+    return upload(reading, bools, out);
 }
 
 // Each number in a field of its own.
@@ -220,14 +215,12 @@ static Status upload_items(const Reading *reading, const TypeRow *type, Tensor *
     memcpy(&count, numbers + type->count_offset, sizeof count);
     memcpy(&items, numbers + type->items_offset, sizeof items);
     if (count != reading->bytes / size) return fail_length(reading, count, "numbers");
-    uint8_t *packed = memory_try_resize(NULL, reading->bytes + 1);
+    SCOPED_MEMORY uint8_t *packed = memory_try_resize(NULL, reading->bytes + 1);
     if (!packed)
         return fail(STATUS_MEMORY, "there is not enough memory for `%.80s`", reading->name);
     for (size_t i = 0; i < count; i++)
         memcpy(packed + i * size, items + i * type->item_bytes, size);
-    Status status = upload_raw(reading, packed, out);
-    free(packed);
-    return status;
+    return upload_raw(reading, packed, out);
 }
 
 // --- numbers in files of their own
@@ -262,7 +255,7 @@ static Status read_place(const Reading *reading, Place *out) {
 // The file's name comes from another file: where it leads is looked at, behind links too.
 static Status find_inside(const Reading *reading, const char *location, char found[PATH_MAX]) {
     char folder[PATH_MAX];
-    Text path = {0};
+    SCOPED_TEXT(path);
     const char *slash = strrchr(reading->path, '/');
     size_t length = slash ? (size_t)(slash - reading->path) + 1 : 0;
     text_format(&path, "%.*s.", (int)length, reading->path);
@@ -270,7 +263,6 @@ static Status find_inside(const Reading *reading, const char *location, char fou
     text_clear(&path);
     text_format(&path, "%.*s%s", (int)length, reading->path, location);
     there = there && realpath(text_get(&path), found);
-    text_free(&path);
     size_t inside = there && folder[1] ? strlen(folder) : 0; // of "/" nothing
     bool outside = there && (strncmp(found, folder, inside) != 0 || found[inside] != '/');
     if (location[0] == '/' || outside)

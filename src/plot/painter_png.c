@@ -19,11 +19,8 @@
     F(cairo_, show_text) F(cairo_, save) F(cairo_, restore) F(cairo_, rotate) \
     F(cairo_, set_antialias)
 // clang-format on
-static struct { CAIRO_FUNCTIONS(LIBRARY_FIELD) } cairo_library;
-static Library library = {.file = "libcairo.so.2",
-                          .purpose = ".png pictures",
-                          .package = "libcairo2",
-                          LIBRARY_FILLS(cairo_library, CAIRO_FUNCTIONS)};
+LIBRARY(cairo_library, CAIRO_FUNCTIONS, .file = "libcairo.so.2", .purpose = ".png pictures",
+        .package = "libcairo2");
 
 typedef struct PngPainter {
     Painter painter;

@@ -19,11 +19,8 @@
     F(MHD_, create_response_from_buffer) F(MHD_, create_response_from_callback) \
     F(MHD_, destroy_response)
 // clang-format on
-static struct { HTTP_FUNCTIONS(LIBRARY_FIELD) } http_library;
-static Library library = {.file = "libmicrohttpd.so.12",
-                          .purpose = "servers",
-                          .package = "libmicrohttpd12",
-                          LIBRARY_FILLS(http_library, HTTP_FUNCTIONS)};
+LIBRARY(http_library, HTTP_FUNCTIONS, .file = "libmicrohttpd.so.12", .purpose = "servers",
+        .package = "libmicrohttpd12");
 
 // Connections at once, and seconds without a byte after which one is closed.
 enum { CONNECTIONS_MAX = 512, IDLE_SECONDS = 60, PIECE_BYTES = 16384 };
