@@ -19,45 +19,36 @@ static Value setting_eval(LearnRun *run, const Code *code) {
     return code ? EVAL(run->frame, code) : value_absent();
 }
 
+static bool setting_read(const LearnRun *run, SettingId id, Status status) {
+    if (status != STATUS_OK) error_place(run->code->settings[id]->span);
+    return status == STATUS_OK;
+}
+
 static bool setting_int(LearnRun *run, SettingId id, int64_t lowest, int64_t *out) {
-    const Code *code = run->code->settings[id];
     const char *name = setting_rows[id].name;
-    Value value = setting_eval(run, code);
-    if (value.kind == VALUE_ABSENT) return true;
-    if (failed(value)) return false;
+    SCOPED_VALUE(value) = setting_eval(run, run->code->settings[id]);
+    if (failed(value) || value.kind == VALUE_ABSENT) return !failed(value);
     Status status = value_to_int(value, name, out);
-    value_release(value);
     if (status == STATUS_OK && *out < lowest)
         status = fail(STATUS_VALUE, "%s is %lld; it must be at least %lld", name, (long long)*out,
                       (long long)lowest);
-    if (status != STATUS_OK) error_place(code->span);
-    return status == STATUS_OK;
+    return setting_read(run, id, status);
 }
 
 static bool setting_double(LearnRun *run, SettingId id, double *out) {
-    const Code *code = run->code->settings[id];
     const char *name = setting_rows[id].name;
-    Value value = setting_eval(run, code);
-    if (value.kind == VALUE_ABSENT) return true;
-    if (failed(value)) return false;
+    SCOPED_VALUE(value) = setting_eval(run, run->code->settings[id]);
+    if (failed(value) || value.kind == VALUE_ABSENT) return !failed(value);
     Status status = value_to_double(value, name, out);
-    value_release(value);
     if (status == STATUS_OK && !(*out > 0))
         status = fail(STATUS_VALUE, "%s is %g; it must be greater than 0", name, *out);
-    if (status != STATUS_OK) error_place(code->span);
-    return status == STATUS_OK;
+    return setting_read(run, id, status);
 }
 
 static bool setting_bool(LearnRun *run, SettingId id, bool *out) {
-    const Code *code = run->code->settings[id];
-    const char *name = setting_rows[id].name;
-    Value value = setting_eval(run, code);
-    if (value.kind == VALUE_ABSENT) return true;
-    if (failed(value)) return false;
-    Status status = value_to_bool(value, name, out);
-    value_release(value);
-    if (status != STATUS_OK) error_place(code->span);
-    return status == STATUS_OK;
+    SCOPED_VALUE(value) = setting_eval(run, run->code->settings[id]);
+    if (failed(value) || value.kind == VALUE_ABSENT) return !failed(value);
+    return setting_read(run, id, value_to_bool(value, setting_rows[id].name, out));
 }
 
 static bool setting_optimizer(LearnRun *run) {

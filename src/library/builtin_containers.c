@@ -139,11 +139,10 @@ Value builtin_set(BuiltinCall *call) {
 
 static Value append_to_tensor(Tensor *x, Value value) {
     if (tensor_rank(x) != 1) {
-        Text text = {0};
+        SCOPED_TEXT(text);
         tensor_describe(x, &text);
         fail(STATUS_SHAPE, "append takes a list or a tensor of one dimension, but x is %s",
              text_get(&text));
-        text_free(&text);
         fail_help("concat([x, y], dim) joins tensors of any rank");
         return value_fail();
     }
@@ -187,10 +186,9 @@ Value builtin_push(BuiltinCall *call) {
 Value builtin_extend(BuiltinCall *call) {
     List *list;
     TRY_VALUE(list_to_change(call, &list));
-    Value items = value_to_items(call->arguments[1], "values");
+    SCOPED_VALUE(items) = value_to_items(call->arguments[1], "values");
     if (items.kind == VALUE_FAIL) return items;
     list_append(list, items.as.list->items, items.as.list->count);
-    value_release(items);
     return value_retain(call->arguments[0]);
 }
 
@@ -277,20 +275,24 @@ static Value index_in_string(const String *text, Value value) {
     return value_int(found ? codepoints_before(text, (size_t)(found - text->bytes)) : -1);
 }
 
-Value builtin_index_of(BuiltinCall *call) {
-    Value x = call->arguments[0];
-    if (x.kind == VALUE_STRING) return index_in_string(x.as.string, call->arguments[1]);
-    Value items = value_to_items(x, "x");
+// How many items are equal to the value, or, `first`, the place of the first of them or -1.
+static Value find_equal(Value x, Value value, bool first) {
+    SCOPED_VALUE(items) = value_to_items(x, "x");
     if (items.kind == VALUE_FAIL) return items;
-    Status status = STATUS_OK;
-    int64_t at = -1;
-    for (size_t i = 0; status == STATUS_OK && at < 0 && i < items.as.list->count; i++) {
+    int64_t count = 0;
+    for (size_t i = 0; i < items.as.list->count; i++) {
         bool equal = false;
-        status = value_equals(items.as.list->items[i], call->arguments[1], &equal);
-        if (equal) at = (int64_t)i;
+        TRY_VALUE(value_equals(items.as.list->items[i], value, &equal));
+        if (equal && first) return value_int((int64_t)i);
+        count += equal;
     }
-    value_release(items);
-    return status == STATUS_OK ? value_int(at) : value_fail();
+    return value_int(first ? -1 : count);
+}
+
+Value builtin_index_of(BuiltinCall *call) {
+    Value x = call->arguments[0], value = call->arguments[1];
+    return x.kind == VALUE_STRING ? index_in_string(x.as.string, value)
+                                  : find_equal(x, value, true);
 }
 
 static Value count_in_string(const String *text, Value value) {
@@ -306,19 +308,9 @@ static Value count_in_string(const String *text, Value value) {
 }
 
 Value builtin_count(BuiltinCall *call) {
-    Value x = call->arguments[0];
-    if (x.kind == VALUE_STRING) return count_in_string(x.as.string, call->arguments[1]);
-    Value items = value_to_items(x, "x");
-    if (items.kind == VALUE_FAIL) return items;
-    Status status = STATUS_OK;
-    int64_t count = 0;
-    for (size_t i = 0; status == STATUS_OK && i < items.as.list->count; i++) {
-        bool equal = false;
-        status = value_equals(items.as.list->items[i], call->arguments[1], &equal);
-        count += equal;
-    }
-    value_release(items);
-    return status == STATUS_OK ? value_int(count) : value_fail();
+    Value x = call->arguments[0], value = call->arguments[1];
+    return x.kind == VALUE_STRING ? count_in_string(x.as.string, value)
+                                  : find_equal(x, value, false);
 }
 
 Value builtin_keys(BuiltinCall *call) {

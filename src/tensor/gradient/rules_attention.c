@@ -85,42 +85,36 @@ static Term wide(Gradient *g, Term x) {
     return term_take(g, compose_wide(tensor, &result), &result);
 }
 
-// [.., seq, heads, d] as [.., groups, heads / groups * seq, d]: the heads that share a key
-// together.
-static Term to_groups(Gradient *g, Term x, int64_t groups) {
+// [.., a, b * c, d] with (a, b, c) rotated by `by` places: by 1 it is [.., b, c * a, d], by 2 [..,
+// c, a * b, d].
+static Term rotate(Gradient *g, Term x, int64_t b, int by) {
     Shape shape = term_shape(g, x), split, order, folded;
     int lead = shape.rank - 3;
     if (lead < 0) return (Term){0};
+    const int64_t sizes[3] = {shape.dims[lead], b, b > 0 ? shape.dims[lead + 1] / b : 1};
     split = order = folded = shape;
     split.rank = order.rank = shape.rank + 1;
-    split.dims[lead + 1] = groups;
-    split.dims[lead + 2] = shape.dims[lead + 1] / groups;
     split.dims[lead + 3] = shape.dims[lead + 2];
     for (int i = 0; i < order.rank; i++) order.dims[i] = i;
-    order.dims[lead] = lead + 1;
-    order.dims[lead + 1] = lead + 2;
-    order.dims[lead + 2] = lead;
-    folded.dims[lead] = groups;
-    folded.dims[lead + 1] = split.dims[lead + 2] * shape.dims[lead];
+    for (int i = 0; i < 3; i++) {
+        split.dims[lead + i] = sizes[i];
+        order.dims[lead + i] = lead + (i + by) % 3;
+    }
+    folded.dims[lead] = sizes[by];
+    folded.dims[lead + 1] = sizes[(by + 1) % 3] * sizes[(by + 2) % 3];
     return term_reshape(g, term_permute(g, term_reshape(g, x, &split), &order), &folded);
 }
 
+// [.., seq, heads, d] as [.., groups, heads / groups * seq, d]: the heads that share a key
+// together.
+static Term to_groups(Gradient *g, Term x, int64_t groups) {
+    return rotate(g, x, groups, 1);
+}
+
 static Term from_groups(Gradient *g, Term x, int64_t seq) {
-    Shape shape = term_shape(g, x), split, order, whole;
-    int lead = shape.rank - 3;
-    if (lead < 0) return (Term){0};
-    split = order = whole = shape;
-    split.rank = order.rank = shape.rank + 1;
-    split.dims[lead + 1] = seq > 0 ? shape.dims[lead + 1] / seq : 1;
-    split.dims[lead + 2] = seq;
-    split.dims[lead + 3] = shape.dims[lead + 2];
-    for (int i = 0; i < order.rank; i++) order.dims[i] = i;
-    order.dims[lead] = lead + 2;
-    order.dims[lead + 1] = lead;
-    order.dims[lead + 2] = lead + 1;
-    whole.dims[lead] = seq;
-    whole.dims[lead + 1] = shape.dims[lead] * split.dims[lead + 1];
-    return term_reshape(g, term_permute(g, term_reshape(g, x, &split), &order), &whole);
+    Shape shape = term_shape(g, x);
+    return shape.rank < 3 ? (Term){0}
+                          : rotate(g, x, seq > 0 ? shape.dims[shape.rank - 2] / seq : 1, 2);
 }
 
 typedef struct Scores {
