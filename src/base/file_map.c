@@ -153,11 +153,10 @@ static Status map_descriptor(int descriptor, const char *path, FileMap **out) {
 }
 
 Status file_map_open(const char *path, FileMap **out) {
-    Text place = {0};
+    SCOPED_TEXT(place);
     const char *found = aside_read(path, &place);
     int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
     int descriptor = sandbox_allows(found) ? open(found, flags) : -1;
-    text_free(&place);
     if (descriptor < 0) return fail(STATUS_IO, "cannot open %s: %s", path, file_problem(errno));
     Status status = map_descriptor(descriptor, path, out);
     if (status != STATUS_OK) close(descriptor);

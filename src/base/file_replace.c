@@ -107,7 +107,7 @@ static bool move_onto(const char *part, const char *target, const struct stat *b
 static Status replace_regular(const char *target, const struct stat *before,
                               const Replacement *replacement) {
     ASSERT(replacement->write != NULL);
-    Text part = {0};
+    SCOPED_TEXT(part);
     int turn = take_turn(target);
     text_format(&part, "%s.part", target);
     Status status = replacement->write(text_get(&part), replacement->context);
@@ -115,7 +115,6 @@ static Status replace_regular(const char *target, const struct stat *before,
         status != STATUS_OK || move_onto(text_get(&part), target, before, replacement->kept);
     if (!moved) status = fail_write(target);
     if (status != STATUS_OK) remove(text_get(&part));
-    text_free(&part);
     if (turn >= 0) close(turn);
     return status;
 }

@@ -93,10 +93,9 @@ Status source_load(const char *path, const SourceFile **out) {
                      : sandbox_allows(path) ? open(path, O_RDONLY | O_CLOEXEC)
                                             : -1;
     if (descriptor < 0) return fail(STATUS_IO, "cannot open %s: %s", path, file_problem(errno));
-    Text text = {0};
+    SCOPED_TEXT(text);
     Status status = read_all(descriptor, name, &text);
     if (status == STATUS_OK) status = source_add(name, text_get(&text), text.length, out);
-    text_free(&text);
     if (!standard_input) close(descriptor);
     return status;
 }

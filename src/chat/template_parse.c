@@ -404,13 +404,12 @@ static void take_text(const char *text, size_t length, Text *out) {
 
 Status template_parse(const char *text, size_t length, Template **out) {
     Template *template = memory_allocate_zeroed(1, sizeof *template);
-    Text source = {0};
+    SCOPED_TEXT(source);
     take_text(text, length, &source);
     const char *begin = text_get(&source);
     TemplateParser parser = {
         .at = begin, .end = begin + source.length, .template = template, .line = 1};
     Status status = parse_body(&parser, NULL, &template->body);
-    text_free(&source);
     if (status == STATUS_OK)
         *out = template;
     else

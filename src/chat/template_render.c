@@ -103,12 +103,11 @@ static Status assign(TemplateRender *render, TemplateScope *scope, const Templat
     if (!node->field) {
         status = bind(scope, node, value);
     } else {
-        Value object = template_look_up(scope, node->names->text);
+        SCOPED_VALUE(object) = template_look_up(scope, node->names->text);
         if (is_namespace(render, object))
             dict_set_word(object.as.dict, node->field, value_retain(value));
         else
             status = template_fail(node->line, "only a namespace has fields to set");
-        value_release(object);
     }
     value_release(value);
     return status;

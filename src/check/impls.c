@@ -130,11 +130,10 @@ static void report_function(Checker *checker, const Node *path) {
 
 // A builtin with a namespace: KVCache::new, f32::zeros, Tensor::ones.
 static bool is_builtin_path(const Word *type, const Word *name) {
-    Text full = {0};
+    SCOPED_TEXT(full);
     DType dtype;
     text_format(&full, "%s::%s", type->text, name->text);
     bool found = catalog_find(text_get(&full), full.length) != NULL;
-    text_free(&full);
     bool space = dtype_find(type->text, type->length, &dtype) ||
                  strcmp(type->text, "Tensor") == 0 || strcmp(type->text, "tensor") == 0;
     return found || (space && catalog_find(name->text, name->length));

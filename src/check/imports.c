@@ -68,7 +68,7 @@ static bool imports_find_library(const char *path, Text *found, Text *tried) {
     ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
     if (length <= 0) return false;
     program[length] = '\0';
-    Text directory = {0};
+    SCOPED_TEXT(directory);
     bool there = false;
     for (size_t i = 0; i < sizeof adjacent / sizeof *adjacent && !there; i++) {
         text_clear(&directory);
@@ -76,7 +76,6 @@ static bool imports_find_library(const char *path, Text *found, Text *tried) {
                     adjacent[i]);
         there = path_try(text_get(&directory), directory.length, path, found, tried);
     }
-    text_free(&directory);
     char resolved[PATH_MAX];
     if (there && realpath(text_get(found), resolved)) { // messages name it without `..`
         text_clear(found);

@@ -336,7 +336,7 @@ static void warn_growth(Checker *checker, const Store *store) {
         uint32_t column;
         if (!rule_grows(store, rule, true, &column)) continue;
         const char *name = rule->relation->columns[column].name;
-        Text which = {0};
+        SCOPED_TEXT(which);
         if (*name)
             text_format(&which, "`%s`", name);
         else
@@ -344,7 +344,6 @@ static void warn_growth(Checker *checker, const Store *store) {
         report_warning(checker, rule->span, &extra,
                        "nothing bounds this recursion: each round gives %s further values of %s",
                        rule->relation->name, text_get(&which));
-        text_free(&which);
     }
 }
 

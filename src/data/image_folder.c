@@ -69,13 +69,12 @@ static Status find_pictures(FolderSource *folder, const char *path) {
     Names names = {0};
     Status status = list_folder(path, &names);
     for (size_t i = 0; i < names.count && status == STATUS_OK; i++) {
-        char *inside = joined(path, names.items[i]);
+        SCOPED_MEMORY char *inside = joined(path, names.items[i]);
         if (is_folder(inside)) {
             VECTOR_PUSH(&folder->classes,
                         memory_copy_string(names.items[i], strlen(names.items[i])));
             status = add_pictures(folder, inside, (int64_t)folder->classes.count - 1);
         }
-        free(inside);
     }
     free_names(&names);
     if (status == STATUS_OK && folder->classes.count == 0) status = add_pictures(folder, path, 0);

@@ -47,12 +47,10 @@ static Status read_netpbm(const ImageBytes *file, Pixels *out) {
 
 static Status write_netpbm(const Pixels *pixels, int quality, FILE *stream) {
     (void)quality;
-    Text header = {0};
+    SCOPED_TEXT(header);
     text_format(&header, "P%d\n%lld %lld\n255\n", pixels->channels == 1 ? 5 : 6,
                 (long long)pixels->width, (long long)pixels->height);
-    Status status = stream_write(stream, text_get(&header), header.length);
-    text_free(&header);
-    TRY(status);
+    TRY(stream_write(stream, text_get(&header), header.length));
     return stream_write(stream, pixels->samples, pixels_row_bytes(pixels) * (size_t)pixels->height);
 }
 

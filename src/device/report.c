@@ -183,10 +183,9 @@ static void append_holders(const Pool *pool, Text *out) {
     Holders holders = collect_holders(pool, true);
     size_t shown = holders.count < HOLDERS_SHOWN ? holders.count : HOLDERS_SHOWN, widest = 0;
     for (size_t i = 0; i < shown; i++) {
-        Text place = {0};
+        SCOPED_TEXT(place);
         describe_place(&place, (Origin){holders.items[i].at, 0});
         if (place.length > widest) widest = place.length;
-        text_free(&place);
     }
     if (shown > 0) text_append_string(out, "held at the peak:\n");
     for (size_t i = 0; i < shown; i++) {

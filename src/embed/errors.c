@@ -72,7 +72,7 @@ static void describe_list(Failed *failed, const DiagnosticList *list, Text *text
 
 void embed_set_failed(tl_runtime *owner, const DiagnosticList *diagnostics) {
     Failed *failed = memory_allocate_zeroed(1, sizeof *failed);
-    Text text = {0};
+    SCOPED_TEXT(text);
     if (diagnostics) {
         describe_list(failed, diagnostics, &text);
     } else {
@@ -83,7 +83,6 @@ void embed_set_failed(tl_runtime *owner, const DiagnosticList *diagnostics) {
         trace_clear(owner->interp);
     }
     replace(owner, failed, &text);
-    text_free(&text);
     error_clear();
 }
 

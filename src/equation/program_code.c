@@ -132,9 +132,8 @@ static Value make_program(Frame *frame, const ProgramCode *code) {
 static Value eval_program(Frame *frame, const Code *head) {
     const ProgramCode *code = (const ProgramCode *)head;
     for (size_t i = 0; i < code->statement_count; i++) {
-        Value value = EVAL(frame, code->statements[i]);
+        SCOPED_VALUE(value) = EVAL(frame, code->statements[i]);
         if (failed(value)) return value;
-        value_release(value);
     }
     return make_program(frame, code);
 }

@@ -285,12 +285,10 @@ static Status check_members(Frame *frame, const Annotation *annotation, Value *v
     if (value->kind != VALUE_TUPLE || value->as.list->count != annotation->member_count)
         return fail_type(annotation, *value, what);
     for (size_t i = 0; i < annotation->member_count; i++) {
-        Text member = {0};
+        SCOPED_TEXT(member);
         text_format(&member, "member %zu of %s", i, what);
-        Status status = annotation_check(frame, annotation->members[i], &value->as.list->items[i],
-                                         text_get(&member));
-        text_free(&member);
-        TRY(status);
+        TRY(annotation_check(frame, annotation->members[i], &value->as.list->items[i],
+                             text_get(&member)));
     }
     return STATUS_OK;
 }

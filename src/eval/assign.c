@@ -176,13 +176,11 @@ static Status tensor_set(Value *place, const Walk *walk, Value value) {
 static Status part_assign(Value *place, const Walk *walk, Value value) {
     ASSERT(place->kind == VALUE_TENSOR);
     if (walk_is_last(walk)) return tensor_set(place, walk, value);
-    Value part = step_read(*place, walk);
+    SCOPED_VALUE(part) = step_read(*place, walk);
     if (failed(part)) return error_current()->code;
     Walk next = walk_next(walk);
-    Status status = assign_through(&part, &next, value);
-    if (status == STATUS_OK) status = tensor_set(place, walk, part);
-    value_release(part);
-    return status;
+    TRY(assign_through(&part, &next, value));
+    return tensor_set(place, walk, part);
 }
 
 static Status tensor_assign(Value *place, const Walk *walk, Value value) {
@@ -308,13 +306,12 @@ static Status handle_assign(Value object, const Walk *walk, Value value) {
     if (walk_is_last(walk) && tensor) return handle_set(object.as.handle, walk, value);
     if (walk_is_last(walk))
         return fail(STATUS_TYPE, "parts of a %s cannot be assigned", value_kind_name(object));
-    Value part = step_read(object, walk);
+    SCOPED_VALUE(part) = step_read(object, walk);
     if (failed(part)) return error_current()->code;
     Walk next = walk_next(walk);
     Status status = tensor ? STATUS_OK : check_held(part);
     if (status == STATUS_OK) status = assign_through(&part, &next, value);
     if (status == STATUS_OK && tensor) status = handle_set(object.as.handle, walk, part);
-    value_release(part);
     return status;
 }
 
@@ -392,7 +389,7 @@ static Value assign_members(Frame *frame, const AssignCode *assign, const Target
                             Value value) {
     ASSERT(target->member_count > 0);
     bool sequence = value.kind == VALUE_TUPLE || value.kind == VALUE_LIST;
-    Value items = sequence ? value_retain(value) : value_to_items(value, "the value");
+    SCOPED_VALUE(items) = sequence ? value_retain(value) : value_to_items(value, "the value");
     value_release(value);
     if (failed(items)) return fail_at(assign->value->span);
     Value outcome = value_none();
@@ -407,7 +404,6 @@ static Value assign_members(Frame *frame, const AssignCode *assign, const Target
         if (own) *item = value_none();
         outcome = assign_target(frame, assign, &target->members[i], member);
     }
-    value_release(items);
     return outcome;
 }
 

@@ -153,16 +153,13 @@ static __attribute__((noinline)) void with_abandon(const WithCode *with, const S
 
 static Value eval_with(Frame *frame, const Code *code) {
     const WithCode *with = (const WithCode *)code;
-    Value argument = value_none();
+    SCOPED_VALUE(argument) = value_none();
     if (with->argument) {
         argument = EVAL(frame, with->argument);
         if (failed(argument)) return argument;
     }
     Scope scope = {0};
-    if (with_enter(with, argument, &scope) != STATUS_OK) {
-        value_release(argument);
-        return fail_at(with->argument->span);
-    }
+    if (with_enter(with, argument, &scope) != STATUS_OK) return fail_at(with->argument->span);
     Value value = EVAL(frame, with->body);
     if (failed(value)) {
         with_abandon(with, &scope);
@@ -170,7 +167,6 @@ static Value eval_with(Frame *frame, const Code *code) {
         value_release(value);
         value = fail_at(with->head.span);
     }
-    value_release(argument);
     return value;
 }
 

@@ -188,12 +188,11 @@ static Value eval_declare(Frame *frame, const Code *code) {
 
 static Value eval_destructure(Frame *frame, const Code *code) {
     const DeclareCode *declare = (const DeclareCode *)code;
-    Value value = EVAL(frame, declare->value);
+    SCOPED_VALUE(value) = EVAL(frame, declare->value);
     if (failed(value)) return value;
     if (declare->type) value = annotation_convert(frame, declare->type, value, "the value");
     if (failed(value)) return fail_at(code->span);
     Status status = pattern_bind(frame, declare->pattern, value);
-    value_release(value);
     return status == STATUS_OK ? value_none() : fail_at(code->span);
 }
 

@@ -360,14 +360,13 @@ static Status add_tensors(Preparation *p, Value value) {
     if (value.kind == VALUE_LIST || value.kind == VALUE_TUPLE)
         return add_many(p, value.as.list->items, value.as.list->count);
     if (value.kind == VALUE_ABSENT) return STATUS_OK;
-    Value items = value_to_items(value, p->what);
+    SCOPED_VALUE(items) = value_to_items(value, p->what);
     if (items.kind == VALUE_FAIL) return error_current()->code;
     Status status = add_many(p, items.as.list->items, items.as.list->count);
     for (int i = 0; status == STATUS_OK && i < p->call.n_many; i++) {
         if (p->many[i].tensor && !p->many_temporaries[i])
             p->many_temporaries[i] = tensor_retain(p->many[i].tensor);
     }
-    value_release(items);
     return status;
 }
 

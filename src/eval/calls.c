@@ -189,14 +189,12 @@ static Value call_with_values(Frame *frame, const CallCode *call, Value callee) 
 static Value eval_call_value(Frame *frame, const Code *code) {
     const CallCode *call = (const CallCode *)code;
     CHECK_INTERRUPT(code->span);
-    Value callee = choose_callee(frame, call);
+    SCOPED_VALUE(callee) = choose_callee(frame, call);
     if (failed(callee)) return callee;
     const FunctionCode *function = callee.kind == VALUE_FUNCTION ? callee.as.function->code : NULL;
-    Value result = function && is_complete(call, function, 0)
-                       ? call_direct(frame, call, function, callee.as.function, value_absent())
-                       : call_with_values(frame, call, callee);
-    value_release(callee);
-    return result;
+    return function && is_complete(call, function, 0)
+               ? call_direct(frame, call, function, callee.as.function, value_absent())
+               : call_with_values(frame, call, callee);
 }
 
 const Builtin *code_map(const Code *code, const Code **argument) {

@@ -273,13 +273,12 @@ static Value run_section(Interp *interp, const FunctionCode *code) {
     Value slots[code->slot_count + 1];
     ASSERT(code->slot_count >= code->parameter_count);
     for (int i = 0; i < code->slot_count; i++) slots[i] = value_absent();
-    Value value = function_run(interp, code, NULL, slots, (Span){0, 0});
+    SCOPED_VALUE(value) = function_run(interp, code, NULL, slots, (Span){0, 0});
     // A trace of one line would only repeat the place of the error.
     ASSERT(!failed(value) || interp->trace.count > 0 || interp->exit_requested);
     if (failed(value) && interp->trace.count == 1) trace_clear(interp);
     value = settle(value, code->node->head);
     if (failed(value)) return value;
-    value_release(value);
     return value_none();
 }
 

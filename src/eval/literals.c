@@ -324,15 +324,11 @@ static Value range_make(Value low, Value high, bool inclusive) {
 
 static Value eval_range(Frame *frame, const Code *code) {
     const RangeCode *range = (const RangeCode *)code;
-    Value low = range->low ? EVAL(frame, range->low) : value_int(0);
+    SCOPED_VALUE(low) = range->low ? EVAL(frame, range->low) : value_int(0);
     if (failed(low)) return low;
     Value high = EVAL(frame, range->high);
-    if (failed(high)) {
-        value_release(low);
-        return high;
-    }
+    if (failed(high)) return high;
     Value value = range_make(low, high, range->inclusive);
-    value_release(low);
     value_release(high);
     return failed(value) ? fail_at(code->span) : value;
 }

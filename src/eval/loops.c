@@ -73,7 +73,7 @@ static Value bind_item(Frame *frame, const ForCode *loop, Iterator *iterator, Va
 }
 
 static Status start_range(Frame *frame, const ForCode *loop, Iterator *iterator) {
-    Value low = EVAL(frame, loop->low);
+    SCOPED_VALUE(low) = EVAL(frame, loop->low);
     if (failed(low)) return STATUS_SYNTAX;
     Value high = EVAL(frame, loop->high);
     Status status = failed(high) ? STATUS_SYNTAX : STATUS_OK;
@@ -82,7 +82,6 @@ static Status start_range(Frame *frame, const ForCode *loop, Iterator *iterator)
         if (status != STATUS_OK) error_place(loop->head.span);
         value_release(high);
     }
-    value_release(low);
     return status;
 }
 

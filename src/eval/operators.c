@@ -243,10 +243,9 @@ static Value string_repeat(const String *string, int64_t times) {
              (long long)times);
         return value_fail();
     }
-    Text text = {0};
+    SCOPED_TEXT(text);
     for (int64_t i = 0; i < times; i++) text_append(&text, string->bytes, string->length);
     Value repeated = value_string(text_get(&text), text.length);
-    text_free(&text);
     if (string_is_measured(string)) return string_as_measured(repeated.as.string);
     return repeated;
 }
@@ -286,12 +285,10 @@ static bool is_list_or_text(Value value) {
 static Value list_join_tensor(Value left, Value right) {
     bool first = left.kind == VALUE_LIST;
     ASSERT(first ? right.kind == VALUE_TENSOR : right.kind == VALUE_LIST);
-    Value elements = tensor_to_list(first ? right.as.tensor : left.as.tensor);
+    SCOPED_VALUE(elements) = tensor_to_list(first ? right.as.tensor : left.as.tensor);
     if (elements.kind == VALUE_FAIL) return elements;
-    Value joined = first ? lists_join(left.as.list, elements.as.list, VALUE_LIST)
-                         : lists_join(elements.as.list, right.as.list, VALUE_LIST);
-    value_release(elements);
-    return joined;
+    return first ? lists_join(left.as.list, elements.as.list, VALUE_LIST)
+                 : lists_join(elements.as.list, right.as.list, VALUE_LIST);
 }
 
 static bool is_array(Value value) {

@@ -89,13 +89,12 @@ static inline int fits(Frame *frame, const PatternCode *pattern, Value value) {
 }
 
 static int match_literal(Frame *frame, const PatternCode *pattern, Value value) {
-    Value literal = EVAL(frame, pattern->low);
+    SCOPED_VALUE(literal) = EVAL(frame, pattern->low);
     if (failed(literal)) return -1;
     int fits = 0;
     bool equal;
     if (value.kind != VALUE_TENSOR || tensor_rank(value.as.tensor) == 0)
         fits = value_equals(value, literal, &equal) == STATUS_OK ? equal : -1;
-    value_release(literal);
     return fits;
 }
 
@@ -132,11 +131,9 @@ static int match_tuple(Frame *frame, const PatternCode *pattern, Value value) {
     if (value.kind == VALUE_TUPLE || value.kind == VALUE_LIST)
         return match_items(frame, pattern, value.as.list);
     if (value.kind != VALUE_TENSOR || tensor_rank(value.as.tensor) == 0) return 0;
-    Value items = value_to_items(value, "the value");
+    SCOPED_VALUE(items) = value_to_items(value, "the value");
     if (failed(items)) return -1;
-    int fits = match_items(frame, pattern, items.as.list);
-    value_release(items);
-    return fits;
+    return match_items(frame, pattern, items.as.list);
 }
 
 static int match_struct(Frame *frame, const PatternCode *pattern, Value value) {
@@ -229,7 +226,7 @@ static inline const ArmCode *first_arm(const MatchCode *match, Value subject) {
 
 static Value eval_match(Frame *frame, const Code *code) {
     const MatchCode *match = (const MatchCode *)code;
-    Value subject = match->place.local ? *place_find(frame, &match->place) : value_absent();
+    SCOPED_VALUE(subject) = match->place.local ? *place_find(frame, &match->place) : value_absent();
     if (value_is_counted(subject) || subject.kind == VALUE_ABSENT) {
         subject = EVAL(frame, match->subject);
         if (failed(subject)) return subject;
@@ -243,7 +240,6 @@ static Value eval_match(Frame *frame, const Code *code) {
         fail_help("`_ => ...` as the last arm takes everything else");
         error_place(match->subject->span);
     }
-    value_release(subject);
     return result;
 }
 

@@ -111,18 +111,14 @@ static Value eval_element(Frame *frame, const Code *code) {
 static Value eval_subscripts(Frame *frame, const Code *code) {
     const IndexCode *index = (const IndexCode *)code;
     SubscriptValue subscripts[index->step.count + 1];
-    Value object = EVAL(frame, index->object);
+    SCOPED_VALUE(object) = EVAL(frame, index->object);
     if (failed(object)) return object;
     Value result = subscripts_eval(frame, &index->step, subscripts);
-    if (failed(result)) {
-        value_release(object);
-        return result;
-    }
+    if (failed(result)) return result;
     origin_current.at = code->span.begin;
     result = value_index(object, subscripts, index->step.count);
     if (failed(result)) error_place(code->span);
     subscripts_release(subscripts, index->step.count);
-    value_release(object);
     return result;
 }
 
@@ -163,21 +159,17 @@ static const Value *find_member(Frame *frame, const Code *code) {
 
 static Value eval_member(Frame *frame, const Code *code) {
     IndexCode *field = (IndexCode *)(uintptr_t)code;
-    Value object = EVAL(frame, field->object);
+    SCOPED_VALUE(object) = EVAL(frame, field->object);
     if (failed(object)) return object;
     if (object.kind == VALUE_STRUCT) {
         const Instance *instance = object.as.instance;
         int index = field_find(&field->memory, instance->type, &field->step);
-        if (index >= 0 && instance->fields[index].kind != VALUE_ABSENT) {
-            Value value = value_retain(instance->fields[index]);
-            value_release(object);
-            return value;
-        }
+        if (index >= 0 && instance->fields[index].kind != VALUE_ABSENT)
+            return value_retain(instance->fields[index]);
     }
     origin_current.at = code->span.begin;
     Value result = value_field(object, field->step.name, field->step.name_length);
     if (failed(result)) error_place(code->span);
-    value_release(object);
     return result;
 }
 

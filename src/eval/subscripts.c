@@ -254,7 +254,7 @@ Status list_assign_slice(List *list, const SubscriptValue *subscript, Value valu
         TRY(slice_item(subscript, &item));
     else
         range_item(subscript->index.as.range, &item);
-    Value items = items_for(list, value);
+    SCOPED_VALUE(items) = items_for(list, value);
     if (items.kind == VALUE_FAIL) return error_current()->code;
     SliceRun run = slice_run(&item, (int64_t)list->count);
     Status status = STATUS_OK;
@@ -262,11 +262,9 @@ Status list_assign_slice(List *list, const SubscriptValue *subscript, Value valu
         status = fail(STATUS_VALUE, "a slice with a step selects %lld elements and cannot take %zu",
                       (long long)run.count, items.as.list->count);
     } else {
-        Value removed = value_list(0);
+        SCOPED_VALUE(removed) = value_list(0);
         replace_run(list, run, items.as.list, removed.as.list);
-        value_release(removed);
     }
-    value_release(items);
     return status;
 }
 

@@ -91,7 +91,7 @@ bool format_source(const SourceFile *file, Text *out, DiagnosticList *diagnostic
     bool whole = reading_open(&reading, file, diagnostics);
     if (whole) {
         PieceList pieces = pieces_read(file, &reading.tokens, reading.program->top);
-        Text formatted = {0};
+        SCOPED_TEXT(formatted);
         pieces_lay_out(&pieces, &formatted);
         VECTOR_FREE(&pieces);
         whole = is_same(file, &formatted);
@@ -99,7 +99,6 @@ bool format_source(const SourceFile *file, Text *out, DiagnosticList *diagnostic
             text_append(out, text_get(&formatted), formatted.length);
         else
             report_changed(file, diagnostics);
-        text_free(&formatted);
     }
     reading_close(&reading);
     return whole;

@@ -20,11 +20,10 @@ static Status pooling_of_file(const Network *network, Pooling *out) {
     const Model *model = network_model(network).as.handle->payload;
     const Metadata *metadata = &model_reader(model)->metadata;
     const MetaValue *name = metadata_find(metadata, "general.architecture");
-    Text key = {0};
+    SCOPED_TEXT(key);
     text_append(&key, name->as.string.bytes, name->as.string.length);
     text_append_string(&key, ".pooling_type");
     const MetaValue *value = metadata_find(metadata, text_get(&key));
-    text_free(&key);
     int64_t number = meta_is_integer(value) ? value->as.integer : FILE_NONE;
     *out = number == FILE_CLS ? POOLING_CLS : number == FILE_LAST ? POOLING_LAST : POOLING_MEAN;
     if (number >= FILE_NONE && number <= FILE_LAST) return STATUS_OK;

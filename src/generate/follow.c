@@ -137,10 +137,9 @@ Status networks_follow(Network *const *networks) {
         status = ranks_share_line(&event, &message);
         if (status != STATUS_OK) break;
         ASSERT(message.length % sizeof(int64_t) == 0 && message.length > sizeof(int64_t));
-        int64_t *numbers = memory_allocate(message.length + 1); // aligned
+        SCOPED_MEMORY int64_t *numbers = memory_allocate(message.length + 1); // aligned
         memcpy(numbers, text_get(&message), message.length);
         status = follow(&follower, (FollowEvent)event, numbers);
-        free(numbers);
     }
     for (size_t i = 0; i < follower.texts.count; i++)
         sequence_free(follower.texts.items[i].sequence);

@@ -71,14 +71,13 @@ Status schema_count(const json_t *schema, const char *keyword, int64_t fallback,
 static json_t *follow(json_t *at, const char *path) {
     while (at && *path == '/') {
         size_t length = strcspn(++path, "/");
-        Text key = {0};
+        SCOPED_TEXT(key);
         for (size_t i = 0; i < length; i++) {
             bool escape = path[i] == '~' && i + 1 < length;
             if (escape) i++;
             text_append_char(&key, !escape ? path[i] : path[i] == '1' ? '/' : '~');
         }
         at = json_object_get(at, text_get(&key));
-        text_free(&key);
         path += length;
     }
     return *path ? NULL : at;
@@ -176,9 +175,8 @@ static Status given_values(SchemaReader *reader, const json_t *schema, const jso
     json_t *value;
     json_array_foreach(values, index, value) {
         if (!has_type(json_object_get(schema, "type"), value)) continue;
-        char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        SCOPED_MEMORY char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
         VECTOR_PUSH(&rules, schema_text(reader, text));
-        free(text);
     }
     *out = grammar_choice(reader->grammar, rules.items, rules.count);
     return rules.count > 0

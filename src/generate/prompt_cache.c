@@ -231,10 +231,9 @@ static void each_path(const PromptCache *cache, VisitPath visit, void *context) 
         size_t length = strlen(entry->d_name), ending = strlen(".safetensors");
         if (strncmp(entry->d_name, prefix, strlen(prefix)) != 0 || length < ending) continue;
         if (strcmp(entry->d_name + length - ending, ".safetensors") != 0) continue;
-        Text path = {0};
+        SCOPED_TEXT(path);
         text_format(&path, "%s/%s", cache->folder, entry->d_name);
         visit(context, text_get(&path));
-        text_free(&path);
     }
     if (folder) closedir(folder);
 }

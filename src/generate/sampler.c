@@ -77,11 +77,9 @@ static Value ids_of(TextSoFar text) {
 static Value call_link(const Sampling *sampling, Value link, Value logits, TextSoFar text) {
     if (link.kind != VALUE_HANDLE || link.as.handle->type != &handle_sampler)
         return interp_call(sampling->interp, link, &logits, 1);
-    Value ids = ids_of(text);
+    SCOPED_VALUE(ids) = ids_of(text);
     if (ids.kind == VALUE_FAIL) return ids;
-    Value result = sampler_apply(sampling->interp, link.as.handle->payload, logits, ids);
-    value_release(ids);
-    return result;
+    return sampler_apply(sampling->interp, link.as.handle->payload, logits, ids);
 }
 
 static Status check_token(int64_t token, int64_t count) {

@@ -70,10 +70,9 @@ Value learn_each_piece(Interp *interp, Value values, Value function) {
         value_release(note);
         return status == STATUS_OK ? value_none() : value_fail();
     }
-    Value value = call_with(interp, note.as.list, note.as.list->items + 1);
+    SCOPED_VALUE(value) = call_with(interp, note.as.list, note.as.list->items + 1);
     value_release(note);
     if (failed(value)) return value;
-    value_release(value);
     return value_none();
 }
 

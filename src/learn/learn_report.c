@@ -230,13 +230,12 @@ static void note_steps(const LearnRun *run) {
     if (run->steps_all == 0) {
         note_block(run, "ran no backward: its optimizer changed nothing");
     } else if (!run->code->has_loop && run->epochs > 0 && run->done != run->epochs) {
-        Text words = {0};
+        SCOPED_TEXT(words);
         text_format(&words,
                     "made %lld of its %lld epochs: without an objective the body runs once, and "
                     "`for epoch in range(epochs)` is what repeats it",
                     (long long)run->done, (long long)run->epochs);
         note_block(run, text_get(&words));
-        text_free(&words);
     }
 }
 

@@ -246,10 +246,9 @@ static Status find_list(const Archive *archive, const char *name, int64_t wanted
 static Status read_list(const Archive *archive, const char *name, List *list) {
     Tensor *tensor;
     TRY(find_list(archive, name, -1, &tensor));
-    Value items = tensor_to_list(tensor);
+    SCOPED_VALUE(items) = tensor_to_list(tensor);
     if (items.kind == VALUE_FAIL) return error_current()->code;
     list_append(list, items.as.list->items, items.as.list->count);
-    value_release(items);
     return STATUS_OK;
 }
 
@@ -297,12 +296,11 @@ static void take_progress(LearnRun *run, const LearnRun *saved) {
 // to. NULL where the file has none.
 static Status read_kept(const Archive *archive, const char *word, const NamedParameter *one,
                         Tensor **out) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     text_format(&text, "learn.%s.%s", word, one->name);
     Tensor *stored = named_tensors_find(&archive->tensors, text_get(&text));
     bool foreign = stored && tensor_count(stored) != tensor_count(one->tensor);
     Status status = foreign ? fail_foreign(archive, text_get(&text), stored) : STATUS_OK;
-    text_free(&text);
     *out = NULL;
     if (!stored || foreign) return status;
     SCOPED_TENSOR(shaped);

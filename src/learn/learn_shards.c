@@ -178,13 +178,12 @@ Status learn_write_shard(const LearnRun *run, Archive *archive, const TensorForm
 }
 
 void learn_name_shards(const LearnRun *run, Archive *archive, const TensorFormat *format) {
-    Text names = {0};
+    SCOPED_TEXT(names);
     for (int i = 0; i < ranks_count(); i++) {
         if (i > 0) text_append_string(&names, "\n");
         append_name(run, format->ending, i, &names);
     }
     named_tensors_add_text(&archive->tensors, shards_key, text_get(&names));
-    text_free(&names);
     leave_parts_out(archive);
 }
 

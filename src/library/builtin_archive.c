@@ -88,7 +88,7 @@ static Status add_meta(Archive *archive, Value meta) {
                         value_text(key).text);
         if (named_tensors_text(&archive->tensors, key.as.string->bytes))
             return fail(STATUS_KEY, "metadata \"%s\" is given twice", key.as.string->bytes);
-        Text text = {0};
+        SCOPED_TEXT(text);
         Status status = value_print(item, false, &text);
         bool fits = named_text_fits(key.as.string->bytes, key.as.string->length) &&
                     named_text_fits(text_get(&text), text.length);
@@ -98,7 +98,6 @@ static Status add_meta(Archive *archive, Value meta) {
                      key.as.string->bytes);
         if (status == STATUS_OK)
             named_tensors_add_text(&archive->tensors, key.as.string->bytes, text_get(&text));
-        text_free(&text);
         TRY(status);
     }
     return STATUS_OK;

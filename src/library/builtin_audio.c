@@ -74,7 +74,7 @@ static Status check_sound(const Tensor *tensor, const Audio *audio) {
     DType dtype = tensor_dtype(tensor);
     bool sound =
         (rank == 1 || rank == 2) && audio->channels >= 1 && audio->channels <= CHANNELS_MAX;
-    Text shown = {0};
+    SCOPED_TEXT(shown);
     tensor_describe(tensor, &shown);
     Status status = STATUS_OK;
     if (!sound)
@@ -85,7 +85,6 @@ static Status check_sound(const Tensor *tensor, const Audio *audio) {
     else if (!dtype_is_float(dtype) && dtype != DTYPE_INT16)
         status = fail(STATUS_DTYPE, "save_audio: sound is of floats or int16, but it is %s",
                       text_get(&shown));
-    text_free(&shown);
     if (status == STATUS_OK && (audio->rate < 1 || audio->rate > RATE_MAX))
         status = fail(STATUS_VALUE, "save_audio: rate is %lld; it must be from 1 to %d",
                       (long long)audio->rate, RATE_MAX);

@@ -258,14 +258,13 @@ static Status read_text(CsvReader *reader, const BuiltinCall *call, Value *out) 
 Value builtin_read_csv(BuiltinCall *call) {
     CsvReader reader = {.path = call->arguments[0].as.string->bytes, .line = 1};
     TRY_VALUE(separator_of(call->arguments[CSV_SEPARATOR], &reader.separator));
-    Text text = {0};
+    SCOPED_TEXT(text);
     Value out = value_none();
     Status status = text_file_read(reader.path, &text);
     reader.at = text_get(&text);
     reader.end = reader.at + text.length;
     if (status == STATUS_OK) status = read_text(&reader, call, &out);
     text_free(&reader.unquoted);
-    text_free(&text);
     if (status == STATUS_OK) return out;
     value_release(out);
     return value_fail();
@@ -303,11 +302,9 @@ static Status write_fields(const List *fields, char separator, Text *out) {
 }
 
 static Status write_items(Value row, char separator, Text *out) {
-    Value fields = value_to_items(row, "a row");
+    SCOPED_VALUE(fields) = value_to_items(row, "a row");
     if (fields.kind == VALUE_FAIL) return error_current()->code;
-    Status status = write_fields(fields.as.list, separator, out);
-    value_release(fields);
-    return status;
+    return write_fields(fields.as.list, separator, out);
 }
 
 // The fields of a dictionary in the order of the header.
@@ -325,7 +322,7 @@ static Status write_dict(const Dict *row, const List *header, char separator, Te
 }
 
 static Status write_rows(const List *rows, Value header, char separator, Text *out) {
-    Value names = value_absent();
+    SCOPED_VALUE(names) = value_absent();
     bool dicts = rows->count > 0 && rows->items[0].kind == VALUE_DICT;
     if (header.kind != VALUE_ABSENT)
         names = value_to_items(header, "header");
@@ -343,20 +340,18 @@ static Status write_rows(const List *rows, Value header, char separator, Text *o
         else
             status = write_items(row, separator, out);
     }
-    value_release(names);
     return status;
 }
 
 Value builtin_write_csv(BuiltinCall *call) {
     char separator;
     TRY_VALUE(separator_of(call->arguments[2], &separator));
-    Value rows = value_to_items(call->arguments[1], "rows");
+    SCOPED_VALUE(rows) = value_to_items(call->arguments[1], "rows");
     if (rows.kind == VALUE_FAIL) return rows;
     SCOPED_TEXT(text);
     Status status = write_rows(rows.as.list, call->arguments[3], separator, &text);
     if (status == STATUS_OK)
         status = text_file_write(call->arguments[0].as.string->bytes, text_get(&text), text.length,
                                  false);
-    value_release(rows);
     return status == STATUS_OK ? value_none() : value_fail();
 }

@@ -33,10 +33,9 @@ static Status field_datum(Reasoner *reasoner, const Relation *relation, uint32_t
     if (!text) {
         TRY(constant_of_value(reasoner, field, relation->name, out));
     } else {
-        Text shown = {0};
+        SCOPED_TEXT(shown);
         TRY(value_print(field, false, &shown));
         *out = constant_text(&reasoner->store->constants, text_get(&shown), shown.length);
-        text_free(&shown);
     }
     return column_fit(reasoner->store, relation, column, out);
 }
@@ -94,7 +93,7 @@ static Value read_rows(const BuiltinCall *call, const char *path) {
 
 static Status load_rows(const BuiltinCall *call, const char *path, Relation *relation,
                         uint64_t *added) {
-    Value rows = read_rows(call, path);
+    SCOPED_VALUE(rows) = read_rows(call, path);
     if (rows.kind == VALUE_FAIL) return error_current()->code;
     Reasoner *reasoner = reasoner_get(call->interp);
     Status status = reasoner_enter(reasoner);
@@ -102,7 +101,6 @@ static Status load_rows(const BuiltinCall *call, const char *path, Relation *rel
         status = rows_add(reasoner, relation, rows.as.list, added);
         reasoner_leave(reasoner);
     }
-    value_release(rows);
     return status;
 }
 

@@ -42,11 +42,10 @@ static Status read_stream(FILE *file, const char *path, Text *out) {
 
 static Status open_for_reading(const char *path, FILE **out) {
     struct stat about;
-    Text place = {0};
+    SCOPED_TEXT(place);
     const char *found = aside_read(path, &place);
     if (found != path && aside_has_measured()) foretell_unknown();
     *out = sandbox_allows(found) ? fopen(found, "rb") : NULL;
-    text_free(&place);
     if (!*out || fstat(fileno(*out), &about) != 0) return fail_path("read", path, errno);
     Status status = STATUS_OK;
     if (S_ISDIR(about.st_mode)) status = fail_path("read", path, EISDIR);

@@ -127,11 +127,9 @@ static Value watch(Watched *watched, Value x, int depth) {
     case VALUE_TENSOR: return watch_tensor(watched, x.as.tensor);
     case VALUE_INT:
     case VALUE_FLOAT: {
-        Tensor *tensor;
+        SCOPED_TENSOR(tensor);
         TRY_VALUE(tensor_from_floats(&number, &scalar, DTYPE_FLOAT64, &tensor));
-        Value result = watch_tensor(watched, tensor);
-        tensor_release(tensor);
-        return result;
+        return watch_tensor(watched, tensor);
     }
     case VALUE_LIST:
     case VALUE_TUPLE:
@@ -222,13 +220,12 @@ static Status choose(Value function, Value wrt, size_t count, Choice *choice) {
     if (wrt.kind == VALUE_ABSENT) wrt = value_int(0);
     if (wrt.kind == VALUE_STRING || value_is_number(wrt))
         return choose_one(function, wrt, count, choice);
-    Value items = value_to_items(wrt, "grad: wrt");
+    SCOPED_VALUE(items) = value_to_items(wrt, "grad: wrt");
     if (failed(items)) return error_current()->code;
     choice->several = true;
     Status status = STATUS_OK;
     for (size_t i = 0; i < items.as.list->count && status == STATUS_OK; i++)
         status = choose_one(function, items.as.list->items[i], count, choice);
-    value_release(items);
     return status;
 }
 
@@ -416,11 +413,10 @@ static Status run_custom(void *data, Tensor *const *inputs, int n_inputs, Tensor
                               : custom->arguments[i];
     }
     arguments[custom->count] = (Value){.kind = VALUE_TENSOR, .as.tensor = up};
-    Value given = interp_call(interp_running(), custom->backward, arguments, custom->count + 1);
+    SCOPED_VALUE(given) =
+        interp_call(interp_running(), custom->backward, arguments, custom->count + 1);
     if (failed(given)) return error_current()->code;
-    Status status = share_gradients(custom, given, inputs, gradients);
-    value_release(given);
-    return status;
+    return share_gradients(custom, given, inputs, gradients);
 }
 
 static void record_custom(Value backward, const Value *arguments, size_t count, Tensor **output) {

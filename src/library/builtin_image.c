@@ -81,7 +81,7 @@ static Status save_tensor(Tensor *tensor, const char *path, int quality) {
     bool sound = (rank == 2 || rank == 3) && image.channels >= 1 && image.channels <= 4 &&
                  image.height > 0 && image.width > 0 && image.height < SIDE_MAX &&
                  image.width < SIDE_MAX;
-    Text shown = {0};
+    SCOPED_TEXT(shown);
     tensor_describe(tensor, &shown);
     Status status = STATUS_OK;
     if (!sound)
@@ -93,7 +93,6 @@ static Status save_tensor(Tensor *tensor, const char *path, int quality) {
         status =
             fail(STATUS_DTYPE, "save_image: a picture is of floats, uint8 or bool, but it is %s",
                  text_get(&shown));
-    text_free(&shown);
     TRY(status);
     image.numbers = memory_allocate((size_t)tensor_count(tensor) * sizeof *image.numbers);
     status = read_numbers(tensor, &image);

@@ -58,11 +58,9 @@ static Status write_dict(JsonWriter *writer, const Dict *dict) {
 }
 
 static Status write_items(JsonWriter *writer, Value value) {
-    Value items = value_to_items(value, "to_json: x");
+    SCOPED_VALUE(items) = value_to_items(value, "to_json: x");
     if (items.kind == VALUE_FAIL) return error_current()->code;
-    Status status = json_write_list(writer, items.as.list);
-    value_release(items);
-    return status;
+    return json_write_list(writer, items.as.list);
 }
 
 static Status write_value(JsonWriter *writer, Value value) {

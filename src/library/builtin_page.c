@@ -114,7 +114,7 @@ static Status take_adapter(void *context, const char *name, Value parts, double 
 
 static Status read_projection(BuiltinCall *call, const char *name, LinearPart *out) {
     const Handle *handle = call->arguments[0].as.handle;
-    Text tensor = {0};
+    SCOPED_TEXT(tensor);
     out->fast = model_is_fast(handle->payload);
     text_format(&tensor, "%s.weight", name);
     Status status = model_tensor(handle->payload, text_get(&tensor), &out->weight);
@@ -122,7 +122,6 @@ static Status read_projection(BuiltinCall *call, const char *name, LinearPart *o
     text_format(&tensor, "%s.bias", name);
     if (status == STATUS_OK && model_has_tensor(handle->payload, text_get(&tensor)))
         status = model_tensor(handle->payload, text_get(&tensor), &out->bias);
-    text_free(&tensor);
     TRY(status);
     return attached_each_adapter(handle->attached, name, take_adapter, out);
 }
@@ -177,13 +176,12 @@ Value builtin_model_norm(BuiltinCall *call) {
     const Handle *handle = call->arguments[0].as.handle;
     const char *name = call->arguments[1].as.string->bytes;
     Norm norm = {0};
-    Text tensor = {0};
+    SCOPED_TEXT(tensor);
     attached_declare(call->interp, ATTACHED_ACTIVATION, name);
     text_format(&tensor, "%s.weight", name);
     Status status = value_to_double(call->arguments[2], "eps", &norm.eps);
     if (status == STATUS_OK)
         status = model_tensor(handle->payload, text_get(&tensor), &norm.weight);
-    text_free(&tensor);
     TRY_VALUE(status);
     Norm *kept = memory_allocate(sizeof *kept);
     *kept = norm;
@@ -218,13 +216,11 @@ typedef struct Rows {
 static Status apply_function(const Rows *rows, Tensor *const parts[3], Tensor **out) {
     Value arguments[3];
     for (int i = 0; i < 3; i++) arguments[i] = value_tensor(tensor_retain(parts[i]));
-    Value result = interp_call(rows->call->interp, rows->call->arguments[5], arguments, 3);
+    SCOPED_VALUE(result) = interp_call(rows->call->interp, rows->call->arguments[5], arguments, 3);
     for (int i = 0; i < 3; i++) value_release(arguments[i]);
     if (result.kind == VALUE_FAIL)
         return error_current()->code == STATUS_OK ? STATUS_INTERRUPT : error_current()->code;
-    Status status = value_to_tensor(result, "the result of by", out);
-    value_release(result);
-    return status;
+    return value_to_tensor(result, "the result of by", out);
 }
 
 // What the queries read: all rows of the cache, or, so that gradients reach them, the text's own.

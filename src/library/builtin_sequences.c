@@ -10,7 +10,7 @@
 #include "value/items.h"
 
 static Value map_items(Interp *interp, Value function, Value x) {
-    Value items = value_to_items(x, "map: x");
+    SCOPED_VALUE(items) = value_to_items(x, "map: x");
     if (items.kind == VALUE_FAIL) return items;
     Value result = value_list(items.as.list->count);
     for (size_t i = 0; i < items.as.list->count; i++) {
@@ -22,7 +22,6 @@ static Value map_items(Interp *interp, Value function, Value x) {
         }
         list_push(result.as.list, item);
     }
-    value_release(items);
     return result;
 }
 
@@ -36,15 +35,13 @@ Value builtin_map_of(BuiltinCall *call) {
 
 // Calls the function as a condition.
 static Status call_condition(Interp *interp, Value function, Value item, bool *out) {
-    Value answer = interp_call(interp, function, &item, 1);
+    SCOPED_VALUE(answer) = interp_call(interp, function, &item, 1);
     if (answer.kind == VALUE_FAIL) return error_current()->code;
-    Status status = value_to_bool(answer, "filter: the result of f", out);
-    value_release(answer);
-    return status;
+    return value_to_bool(answer, "filter: the result of f", out);
 }
 
 static Value filter_items(Interp *interp, Value function, Value x) {
-    Value items = value_to_items(x, "filter: x");
+    SCOPED_VALUE(items) = value_to_items(x, "filter: x");
     if (items.kind == VALUE_FAIL) return items;
     Value result = value_list(0);
     for (size_t i = 0; i < items.as.list->count; i++) {
@@ -57,7 +54,6 @@ static Value filter_items(Interp *interp, Value function, Value x) {
         }
         if (keep) list_push(result.as.list, value_retain(item));
     }
-    value_release(items);
     return result;
 }
 
@@ -70,7 +66,7 @@ Value builtin_filter_of(BuiltinCall *call) {
 }
 
 static Value reduce_items(Interp *interp, Value function, Value x, Value initial) {
-    Value items = value_to_items(x, "reduce: x");
+    SCOPED_VALUE(items) = value_to_items(x, "reduce: x");
     if (items.kind == VALUE_FAIL) return items;
     const List *list = items.as.list;
     bool given = initial.kind != VALUE_ABSENT;
@@ -84,7 +80,6 @@ static Value reduce_items(Interp *interp, Value function, Value x, Value initial
         result = interp_call(interp, function, pair, 2);
         value_release(pair[0]);
     }
-    value_release(items);
     return result;
 }
 
@@ -117,7 +112,7 @@ Value builtin_zip(BuiltinCall *call) {
 }
 
 Value builtin_enumerate(BuiltinCall *call) {
-    Value items = value_to_items(call->arguments[0], "enumerate: x");
+    SCOPED_VALUE(items) = value_to_items(call->arguments[0], "enumerate: x");
     if (items.kind == VALUE_FAIL) return items;
     const List *list = items.as.list;
     uint64_t start = (uint64_t)call->arguments[1].as.integer;
@@ -128,7 +123,6 @@ Value builtin_enumerate(BuiltinCall *call) {
         list_push(pair.as.list, value_retain(list->items[i]));
         list_push(result.as.list, pair);
     }
-    value_release(items);
     return result;
 }
 
@@ -201,11 +195,9 @@ Value builtin_sorted(BuiltinCall *call) {
         Value arguments[3] = {x, value_int(-1), value_bool(reverse)};
         return interp_call_builtin(call->interp, row, arguments, 3);
     }
-    Value items = value_to_items(x, "sorted: x");
+    SCOPED_VALUE(items) = value_to_items(x, "sorted: x");
     if (items.kind == VALUE_FAIL) return items;
-    Value result = sort_items(call->interp, items, key, reverse);
-    value_release(items);
-    return result;
+    return sort_items(call->interp, items, key, reverse);
 }
 
 // The elements are sorted apart and put back at the end: a key function that changes the list, or a

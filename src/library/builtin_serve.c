@@ -18,10 +18,9 @@ static Status tell_port(void *context, int port) {
     const BuiltinCall *call = context;
     if (call->arguments[ON_READY].kind == VALUE_ABSENT) return STATUS_OK;
     Value argument = value_int(port);
-    Value result = interp_call(call->interp, call->arguments[ON_READY], &argument, 1);
+    SCOPED_VALUE(result) = interp_call(call->interp, call->arguments[ON_READY], &argument, 1);
     if (result.kind == VALUE_FAIL)
         return error_current()->code == STATUS_OK ? STATUS_INTERRUPT : error_current()->code;
-    value_release(result);
     return STATUS_OK;
 }
 

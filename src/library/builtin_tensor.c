@@ -40,10 +40,9 @@ static Value sizes_of(Value x) {
     Shape shape = {0};
     bool number = x.kind == VALUE_INT || x.kind == VALUE_FLOAT || x.kind == VALUE_BOOL;
     if (x.kind == VALUE_TENSOR || value_is_handle_tensor(x)) {
-        Tensor *tensor;
+        SCOPED_TENSOR(tensor);
         TRY_VALUE(value_to_tensor(x, "shape: x", &tensor));
         shape = tensor_shape_told(tensor);
-        tensor_release(tensor);
     } else if (!number) {
         shape.rank = 1;
         if (value_length(x, &shape.dims[0]) != STATUS_OK) {

@@ -229,19 +229,16 @@ static Value run_step(const BuiltinCall *call, Value *state, int64_t index) {
     Value x = step_at(call->arguments[2], 0, index);
     if (failed(x)) return x;
     Value arguments[2] = {*state, x};
-    Value pair = interp_call(call->interp, call->arguments[0], arguments, 2);
+    SCOPED_VALUE(pair) = interp_call(call->interp, call->arguments[0], arguments, 2);
     value_release(x);
     if (failed(pair)) return pair;
     if (pair.kind != VALUE_TUPLE || pair.as.list->count != 2) {
         (void)fail_kind("scan: what f gives", "a tuple of the next state and a result", pair);
-        value_release(pair);
         return value_fail();
     }
     value_release(*state);
     *state = value_retain(pair.as.list->items[0]);
-    Value result = value_retain(pair.as.list->items[1]);
-    value_release(pair);
-    return result;
+    return value_retain(pair.as.list->items[1]);
 }
 
 Value builtin_scan(BuiltinCall *call) {

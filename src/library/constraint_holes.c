@@ -59,17 +59,15 @@ static Status filler_fill(Filler *filler, uint32_t hole,
         source = given;
         if (failed(given)) return error_current()->code;
     }
-    Value items = value_to_items(source, "what fills a hole");
+    SCOPED_VALUE(items) = value_to_items(source, "what fills a hole");
     value_release(source);
     if (failed(items)) return error_current()->code;
     Status status = STATUS_OK;
     for (size_t i = 0; i < items.as.list->count && status == STATUS_OK; i++) {
-        Text text = {0};
+        SCOPED_TEXT(text);
         status = filler_text(filler, hole, items.as.list->items[i], &text);
         if (status == STATUS_OK) add(context, text_get(&text), text.length);
-        text_free(&text);
     }
-    value_release(items);
     return status;
 }
 

@@ -97,11 +97,9 @@ static Status values_of_list(const char *key, Value value, MetaValues *out) {
     const List *list = value.as.list;
     Value first = list->count > 0 ? list->items[0] : value_none();
     if (first.kind != VALUE_STRING && first.kind != VALUE_BOOL) {
-        Tensor *tensor = NULL;
+        SCOPED_TENSOR(tensor);
         TRY(value_to_tensor(value, key, &tensor));
-        Status status = values_of_tensor(key, tensor, out);
-        tensor_release(tensor);
-        return status;
+        return values_of_tensor(key, tensor, out);
     }
     out->items = memory_allocate(list->count * sizeof *out->items);
     out->count = list->count;
@@ -224,13 +222,12 @@ static Status call_types(const GgufExport *export, const Stack *stack, DType *ou
     for (int d = 0; d < stack->shape.rank; d++)
         list_push(shape.as.list, value_int(stack->shape.dims[d]));
     Value arguments[] = {value_string(text_get(&stack->name), stack->name.length), shape};
-    Value result = interp_call(export->interp, export->types, arguments, 2);
+    SCOPED_VALUE(result) = interp_call(export->interp, export->types, arguments, 2);
     value_release(arguments[0]);
     value_release(shape);
     if (result.kind == VALUE_FAIL)
         return error_current()->code == STATUS_OK ? STATUS_INTERRUPT : error_current()->code;
     Status status = value_to_dtype(result, "what types gives", out);
-    value_release(result);
     return status == STATUS_OK ? check_stored(*out) : status;
 }
 
@@ -294,7 +291,7 @@ static void gather(const NamedTensors *tensors, size_t first, const char *number
                    Stack *out) {
     const char *name = tensors->items[first].name;
     size_t digits = strspn(number, "0123456789"), at = first;
-    Text each = {0};
+    SCOPED_TEXT(each);
     for (out->count = 0;; out->count++) {
         text_clear(&each);
         text_format(&each, "%.*s%zu%s", (int)(number - name), name, out->count, number + digits);
@@ -303,7 +300,6 @@ static void gather(const NamedTensors *tensors, size_t first, const char *number
         out->parts[out->count] = tensors->items[at].tensor;
         taken[at] = true;
     }
-    text_free(&each);
     if (out->count == 0) return;
     text_clear(&out->name);
     text_format(&out->name, "%.*s%s%s", (int)(number - name - 1), name,

@@ -58,10 +58,9 @@ static size_t asked_find(Demand *demand, Relation *original, Columns bound) {
     Column columns[ARITY_MAX] = {0};
     Asked asked = {.original = original, .bound = bound};
     asked.answers = relation_make(original->name, original->columns, original->arity);
-    Text name = {0};
+    SCOPED_TEXT(name);
     text_format(&name, "asked of %s", original->name);
     asked.questions = relation_make(text_get(&name), columns, (uint32_t)__builtin_popcount(bound));
-    text_free(&name);
     table_free(asked.answers->facts);
     asked.answers->facts = original->facts;
     asked.answers->stratum = asked.questions->stratum = demand->stratum;

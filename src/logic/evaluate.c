@@ -502,18 +502,18 @@ Status store_complete(Store *store, Relation *relation) {
     SCOPED_MEMORY RelationList wanted = {0};
     Status status = wanted_find(store, relation, &wanted);
     for (size_t i = 0, count; i < wanted.count && status == STATUS_OK; i += count) {
-        RelationList together = {0};
+        SCOPED_MEMORY RelationList together = {0};
         together_find(&wanted, i, &together);
         count = together.count;
         status = relations_evaluate(store, &together, together.items[0]->stratum);
-        VECTOR_FREE(&together);
     }
     return status;
 }
 
 // Lower strata are made for it in any case.
 static Status can_stop(Store *store, const Question *question, bool *out) {
-    RelationList wanted = {0}, together = {0};
+    SCOPED_MEMORY RelationList wanted = {0};
+    SCOPED_MEMORY RelationList together = {0};
     Status status = wanted_find(store, question->relation, &wanted);
     *out = status == STATUS_OK && wanted.count > 0;
     for (size_t i = 0; i < wanted.count && *out; i++) {
@@ -525,8 +525,6 @@ static Status can_stop(Store *store, const Question *question, bool *out) {
         *out = status == STATUS_OK && plain;
     }
     if (*out) *out = question_has_end(store, &together, question);
-    VECTOR_FREE(&wanted);
-    VECTOR_FREE(&together);
     return status;
 }
 

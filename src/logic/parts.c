@@ -104,7 +104,7 @@ static void part_run(const Parts *parts, uint32_t number) {
     uint64_t rows = step->high - step->low;
     step->high = step->low + (uint32_t)(rows * (number + 1) / parts->count);
     step->low += (uint32_t)(rows * number / parts->count);
-    Run *own = memory_allocate(sizeof *own);
+    SCOPED_MEMORY Run *own = memory_allocate(sizeof *own);
     *own = *run;
     own->store = &part->store;
     own->plan = &plan;
@@ -112,7 +112,6 @@ static void part_run(const Parts *parts, uint32_t number) {
     part->whole = plan_run(own) == STATUS_OK && !part->store.constants.refused;
     part->ticks = own->ticks;
     if (!part->whole) error_clear(); // one thread says it in its turn
-    free(own);
     free(plan.steps);
 }
 

@@ -25,7 +25,7 @@ json_t *feature_diagnostics(const Analysis *analysis) {
     NodeList top = analysis->program->top->as.block.statements;
     for (size_t i = 0; i < analysis->diagnostics.count; i++) {
         const Diagnostic *diagnostic = &analysis->diagnostics.items[i];
-        Text message = {0};
+        SCOPED_TEXT(message);
         Span span = diagnostic->span;
         text_append_string(&message, diagnostic->message);
         if (!analysis_has(analysis, span.begin)) { // of an imported file: shown at the import
@@ -45,7 +45,6 @@ json_t *feature_diagnostics(const Analysis *analysis) {
                       "message", place_text(text_get(&message), message.length));
         add_related(json, diagnostic);
         json_array_append_new(list, json);
-        text_free(&message);
     }
     return list;
 }

@@ -160,10 +160,9 @@ json_t *feature_rename(const Analysis *analysis, size_t offset, const char *name
         fail(STATUS_NAME, "`%s` is not a name", name);
         return NULL;
     }
-    Text text = {0};
+    SCOPED_TEXT(text);
     rewrite(analysis, occurrence->binding, name, &text);
     Analysis *after = analysis_new_beside(analysis->file->name, text_get(&text), text.length);
-    text_free(&text);
     bool same = after && means_the_same(analysis, after);
     analysis_free(after);
     if (!same) {

@@ -47,11 +47,10 @@ void completions_print_bash(void) {
     print_names("            ");
     printf("'\n    else\n        case $command in\n");
     for (int i = 0; i < command_count; i++) {
-        Text options = {0};
+        SCOPED_TEXT(options);
         options_of(&options, &commands[i]);
         if (options.length > 0)
             printf("        %s) words='%s' ;;\n", commands[i].name, text_get(&options));
-        text_free(&options);
     }
     printf(
         "        esac\n"
@@ -105,11 +104,10 @@ void completions_print_zsh(void) {
            "        return\n"
            "        ;;\n");
     for (int i = 0; i < command_count; i++) {
-        Text options = {0};
+        SCOPED_TEXT(options);
         options_of(&options, &commands[i]);
         if (options.length > 0)
             printf("    %s) options=(%s) ;;\n", commands[i].name, text_get(&options));
-        text_free(&options);
     }
     printf("    esac\n"
            "    if [[ $PREFIX == -* ]]; then\n"

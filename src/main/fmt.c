@@ -61,14 +61,13 @@ static bool format_path(const char *path, bool check) {
         return false;
     }
     DiagnosticList diagnostics = {0};
-    Text text = {0};
+    SCOPED_TEXT(text);
     bool differs = false, formatted = format_source(file, &text, &diagnostics);
     if (!formatted) diagnostics_show(&diagnostics, SEVERITY_WARNING);
     if (formatted && finish(file, path, &text, check, &differs) != STATUS_OK) {
         report_current_error();
         formatted = false;
     }
-    text_free(&text);
     diagnostic_list_free(&diagnostics);
     source_reset();
     return formatted && !(check && differs);

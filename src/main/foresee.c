@@ -234,13 +234,13 @@ static void judge(const json_t *found, Text *why) {
 // --- next to the run -----------------------------------------------------------------------------
 
 static void *watch(void *context) {
-    Text said = {0}, why = {0};
+    SCOPED_TEXT(said);
+    Text why = {0};
     if (is_over_within(DELAY_MILLISECONDS)) return context;
     foretell_run(&said);
     json_t *found = json_loadb(text_get(&said), said.length, 0, NULL);
     if (found) judge(found, &why);
     json_decref(found);
-    text_free(&said);
     if (why.length > 0 && !is_over_within(0)) {
         forecast.why = why;
         atomic_store(&forecast.runtime->foreseen, text_get(&forecast.why));

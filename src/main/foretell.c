@@ -64,12 +64,11 @@ static json_t *holders_json(const Forecast *forecast) {
     json_t *array = json_array();
     for (size_t i = 0; i < forecast->holder_count; i++) {
         const ForecastHolder *holder = &forecast->holders[i];
-        Text expression = {0};
+        SCOPED_TEXT(expression);
         source_append_expression(&expression, holder->at);
         json_array_append_new(
             array, json_pack("{s:I, s:o, s:s}", "bytes", (json_int_t)holder->bytes, "at",
                              place_json(holder->at), "expression", text_get(&expression)));
-        text_free(&expression);
     }
     return array;
 }

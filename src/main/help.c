@@ -166,11 +166,10 @@ int command_help(const Command *command, int count, char **arguments) {
     }
     const Command *named = command_find(arguments[0]);
     if (named) (void)help_show_command(named);
-    Text text = {0};
+    SCOPED_TEXT(text);
     Status status = help_page(arguments[0], &text);
     if (named && status == STATUS_OK) printf("\n");
     fputs(text_get(&text), stdout);
-    text_free(&text);
     source_reset();
     return named || status == STATUS_OK ? EXIT_SUCCESS_STATUS : report_current_error();
 }

@@ -76,9 +76,8 @@ static void clear_environment(void) {
         bool keep = false;
         for (size_t j = 0; j < sizeof kept / sizeof *kept; j++)
             keep |= strncmp(environ[i], kept[j], strlen(kept[j])) == 0;
-        char *name = memory_copy_string(environ[i], strcspn(environ[i], "="));
+        SCOPED_MEMORY char *name = memory_copy_string(environ[i], strcspn(environ[i], "="));
         if (keep || unsetenv(name) != 0) i++;
-        free(name);
     }
 }
 

@@ -25,7 +25,7 @@ int command_lsp(const Command *command, int count, char **arguments) {
     if (count == 1 && strcmp(arguments[0], "--stdio") == 0) count = 0;
     if (count > 0) return usage_error(command, "%s is not expected", arguments[0]);
     Server *server = server_new();
-    Text out = {0};
+    SCOPED_TEXT(out);
     char *chunk = memory_allocate(CHUNK_BYTES);
     bool more = true, written = true;
     while (more && written) {
@@ -38,7 +38,6 @@ int command_lsp(const Command *command, int count, char **arguments) {
     }
     int status = written ? server_exit_status(server) : report_current_error();
     free(chunk);
-    text_free(&out);
     server_free(server);
     source_reset();
     return status;

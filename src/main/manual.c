@@ -64,18 +64,16 @@ void manual_print(void) {
     printf(".SH OPTIONS\n");
     for (size_t i = 0; i < option_help_count; i++) {
         const OptionHelp *option = &option_help[i];
-        Text entry = {0};
+        SCOPED_TEXT(entry);
         option_append_head(&entry, option);
         print_entry(text_get(&entry), option->summary);
-        text_free(&entry);
     }
     printf(".SH ENVIRONMENT\n");
     for (int i = 0; i < VARIABLE_COUNT; i++) {
         if (variables[i].for_tests) continue;
-        Text entry = {0};
+        SCOPED_TEXT(entry);
         text_format(&entry, "%s=%s", variables[i].name, variables[i].form);
         print_entry(text_get(&entry), variables[i].doc);
-        text_free(&entry);
     }
     fputs(tail, stdout);
 }

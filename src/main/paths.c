@@ -21,17 +21,13 @@ static void collect_folder(const char *folder, PathList *paths) {
     if (!directory) return;
     for (struct dirent *entry; (entry = readdir(directory));) {
         if (entry->d_name[0] == '.') continue;
-        Text path = {0};
+        SCOPED_TEXT(path);
         text_format(&path, "%s/%s", folder, entry->d_name);
         size_t length = path.length;
-        if (is_folder(text_get(&path))) {
+        if (is_folder(text_get(&path)))
             collect_folder(text_get(&path), paths);
-            text_free(&path);
-        } else if (length > 3 && strcmp(path.bytes + length - 3, ".tl") == 0) {
+        else if (length > 3 && strcmp(path.bytes + length - 3, ".tl") == 0)
             VECTOR_PUSH(paths, text_take(&path));
-        } else {
-            text_free(&path);
-        }
     }
     closedir(directory);
 }

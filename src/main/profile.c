@@ -207,7 +207,7 @@ static void append_report(Report *report, Text *out) {
 
 static Status write_page(FILE *stream, void *context) {
     static const char mark[] = "@DATA@";
-    Text data = {0};
+    SCOPED_TEXT(data);
     append_report(context, &data);
     const char *at = strstr(page_html, mark);
     ASSERT(at != NULL);
@@ -215,7 +215,6 @@ static Status write_page(FILE *stream, void *context) {
     for (size_t i = 0; i < data.length && status == STATUS_OK; i++) // no `</script>` in a script
         status = data.bytes[i] == '<' ? stream_write(stream, "\\u003c", 6)
                                       : stream_write(stream, data.bytes + i, 1);
-    text_free(&data);
     TRY(status);
     at += sizeof mark - 1;
     return stream_write(stream, at, strlen(at));
@@ -237,7 +236,7 @@ static void append_event(Report *report, const TimelineEvent *event, Text *out) 
 static Status write_trace(FILE *stream, void *context) {
     Report *report = context;
     const Timeline *timeline = report->timeline;
-    Text out = {0};
+    SCOPED_TEXT(out);
     text_append_string(&out, "{\"traceEvents\":[\n{\"name\":\"process_name\",\"ph\":\"M\","
                              "\"pid\":1,\"args\":{\"name\":");
     text_append_quoted(&out, report->name, strlen(report->name));
@@ -266,7 +265,6 @@ static Status write_trace(FILE *stream, void *context) {
     }
     text_append_string(&out, "\n],\"displayTimeUnit\":\"ms\"}\n");
     Status status = stream_write(stream, text_get(&out), out.length);
-    text_free(&out);
     forget_holdings(report);
     return status;
 }

@@ -47,12 +47,11 @@ Program *program_load(const char *file, const char *code) {
 
 Program *program_load_standard(const char *path) {
     const SourceFile *source;
-    Text found = {0}, tried = {0};
+    SCOPED_TEXT(found);
+    SCOPED_TEXT(tried);
     bool there = imports_find_standard(path, &found, &tried);
     ASSERT(there); // the build put it into the program
     Status status = imports_load(text_get(&found), &source);
-    text_free(&found);
-    text_free(&tried);
     if (status == STATUS_OK) return load_source(source);
     report_current_error();
     return NULL;
@@ -167,12 +166,11 @@ int program_run(const CommandLine *line, Program *program, Tally *tally) {
 }
 
 int program_end(int status) {
-    Text report = {0};
+    SCOPED_TEXT(report);
     status = memory_account(status, &report);
     output_flush();
     ranks_join_reports(status, &report);
     fputs(text_get(&report), stderr);
-    text_free(&report);
     source_reset();
     ranks_end(status);
     return status;

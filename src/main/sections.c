@@ -16,10 +16,9 @@ static void report_section(void *context, const char *name, Status status, Timin
         tally->failed++;
     printf("%-6s %s", status == STATUS_OK ? "ok" : "FAILED", name);
     if (tally->mode == RUN_BENCHES && status == STATUS_OK) {
-        Text text = {0};
+        SCOPED_TEXT(text);
         timing_describe(timing, &text);
         printf("  %s", text_get(&text));
-        text_free(&text);
     }
     printf("\n");
     if (status == STATUS_OK) return;

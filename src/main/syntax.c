@@ -180,7 +180,7 @@ static void vim_forms(void) {
 
 void syntax_print_vim(void) {
     fputs(vim_head, stdout);
-    Text words = {0};
+    SCOPED_TEXT(words);
     words_of_builtins(&words, " ");
     vim_keywords("tlBuiltin", &words);
     text_clear(&words);
@@ -191,7 +191,6 @@ void syntax_print_vim(void) {
         words_of_group(&words, (Group)group, " ");
         vim_keywords(group_names[group].vim, &words);
     }
-    text_free(&words);
     vim_forms();
     fputs(vim_rest, stdout);
     for (int group = GROUP_KEYWORD; group < GROUP_COUNT; group++)

@@ -98,10 +98,9 @@ static void answer(Mcp *mcp, json_t *id, const char *method, const json_t *param
     } else if (strcmp(method, "tools/call") == 0) {
         call_tool(mcp, id, parameters);
     } else {
-        Text words = {0};
+        SCOPED_TEXT(words);
         text_format(&words, "there is no method %s", method);
         send_error(mcp, id, ERROR_METHOD, text_get(&words));
-        text_free(&words);
     }
 }
 

@@ -114,11 +114,10 @@ static json_t *tool_explain(const McpLimits *limits, const json_t *arguments) {
 
 static json_t *tool_help(const McpLimits *limits, const json_t *arguments) {
     (void)limits;
-    Text text = {0};
+    SCOPED_TEXT(text);
     json_t *result = help_page(argument(arguments, "name"), &text) == STATUS_OK
                          ? text_result(text_get(&text), text.length, false)
                          : failure_result();
-    text_free(&text);
     source_reset();
     return result;
 }

@@ -189,10 +189,9 @@ static bool twin_of(void *context, const char *name, Text *out) {
 // The half that a tensor is of a joined one.
 static void take_part(const FolderFamily *family, const char *source, const char *name,
                       TensorChange *change) {
-    Text whole = {0};
+    SCOPED_TEXT(whole);
     folder_name(family, source, &whole);
     if (after_joined(text_get(&whole))) change->part = strstr(name, ".ffn_gate_") ? 1 : 2;
-    text_free(&whole);
     change->part_dim = family->alternating || !ends_with(name, ".weight") ? 1 : 2;
     change->alternate = family->alternating;
 }
@@ -228,14 +227,13 @@ static TensorChange change_of(void *context, const char *source, const char *nam
 
 static Status read_tensors(const char *folder, Naming *naming, Reader *reader) {
     static const char one[] = "model.safetensors", index[] = "model.safetensors.index.json";
-    Text path = {0};
+    SCOPED_TEXT(path);
     FileMap *map;
     bool several = has_file(folder, index);
     if (!several && !has_file(folder, one))
         return fail(STATUS_FORMAT, "%s has neither %s nor %s", folder, one, index);
     text_format(&path, "%s/%s", folder, several ? index : one);
     Status status = file_map_open(text_get(&path), &map);
-    text_free(&path);
     TRY(status);
     SafetensorsNaming names = {naming, name_of, change_of, twin_of};
     Status read = several ? safetensors_open_index_named(reader, map, &names)
@@ -314,10 +312,9 @@ static void take_ends(const json_t *settings, Tokenizer *tokenizer) {
 
 Status folder_tokenizer(const char *path, Tokenizer **out) {
     static const char *const names[] = {"config.json", "generation_config.json"};
-    Text file = {0};
+    SCOPED_TEXT(file);
     text_format(&file, "%s/tokenizer.json", path);
     Status status = tokenizer_open(text_get(&file), out);
-    text_free(&file);
     TRY(status);
     for (int i = 0; i < 2 && status == STATUS_OK; i++) {
         json_t *settings;

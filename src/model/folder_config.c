@@ -418,11 +418,10 @@ static Status put_template_file(Metadata *metadata, const char *path) {
 }
 
 static Status put_template(Metadata *metadata, const char *folder) {
-    Text path = {0};
+    SCOPED_TEXT(path);
     text_format(&path, "%s/chat_template.jinja", folder);
     bool apart = access(text_get(&path), F_OK) == 0;
     Status status = apart ? put_template_file(metadata, text_get(&path)) : STATUS_OK;
-    text_free(&path);
     if (apart) return status;
     json_auto_t *settings = NULL;
     TRY(folder_json(folder, "tokenizer_config.json", false, &settings));

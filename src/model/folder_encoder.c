@@ -180,7 +180,7 @@ static Status add_dense(Modules *modules, const json_t *config, const char *path
                     modules->pooled ? "follows a decoder" : "comes before the pooling");
     modules->dense++;
     ASSERT(modules->pooled);
-    Text text = {0};
+    SCOPED_TEXT(text);
     if (word && strcmp(word, "Tanh") == 0) {
         text_format(&text, "dense_%d_activation", modules->dense + 1);
         put_text(&modules->target, text_get(&text), "tanh");
@@ -189,7 +189,6 @@ static Status add_dense(Modules *modules, const json_t *config, const char *path
     FileMap *map;
     text_format(&text, "%s/%s/model.safetensors", modules->folder, path);
     Status status = file_map_open(text_get(&text), &map);
-    text_free(&text);
     TRY(status);
     SafetensorsNaming naming = {modules, name_dense, change_none, NULL};
     Status read = safetensors_open_named(modules->reader, map, &naming);

@@ -202,12 +202,12 @@ static void refuse(StoredTensor *tensor, Status code, Text *why, const char *hel
 
 static void refuse_removed(StoredTensor *tensor) {
     ASSERT(tensor->type_name != NULL);
-    Text why = {0}, help = {0};
+    Text why = {0};
+    SCOPED_TEXT(help);
     text_format(&why, "is stored as %s, which was removed from GGUF", tensor->type_name);
     text_format(&help, "the original model can be written again, as %s for example",
                 tensor->type_name[0] == 'i' ? "iq4_nl" : "q4_0");
     refuse(tensor, STATUS_DTYPE, &why, text_get(&help));
-    text_free(&help);
 }
 
 static void refuse_unknown(StoredTensor *tensor, uint32_t type) {

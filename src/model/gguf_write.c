@@ -298,12 +298,10 @@ static Status pad(FILE *stream, size_t written, size_t alignment) {
 
 static Status write_all(FILE *stream, void *context) {
     const GgufWriter *writer = context;
-    Text head = {0};
+    SCOPED_TEXT(head);
     append_head(&head, writer);
     size_t length = head.length;
-    Status status = stream_write(stream, text_get(&head), length);
-    text_free(&head);
-    TRY(status);
+    TRY(stream_write(stream, text_get(&head), length));
     TRY(pad(stream, length, writer->alignment));
     for (const TensorEntry *entry = writer->tensors; entry; entry = entry->hh.next) {
         for (size_t i = 0; i < entry->count; i++)

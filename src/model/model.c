@@ -133,10 +133,9 @@ static Status apply_settings(Model *model) {
     for (size_t i = 0; i < model->reader->tensors.count; i++) {
         const StoredTensor *stored = &model->reader->tensors.items[i];
         if (!stored->usable || !dtype_is_quant(stored->dtype) || model->options.convert) continue;
-        Tensor *tensor;
+        SCOPED_TENSOR(tensor);
         TRY(model_tensor(model, stored->name, &tensor));
         device->backend->weight_loaded(&tensor->view);
-        tensor_release(tensor);
     }
     return STATUS_OK;
 }

@@ -39,7 +39,8 @@ Status mxfp4_tensor(const StoredTensor *tensor, Tensor **out) {
     Tensor *joined;
     TRY(file_map_check(tensor->map));
     TRY(file_map_check(tensor->scales_map));
-    uint8_t *bytes = memory_try_resize(NULL, tensor->bytes + 1); // as large as the file wants it
+    SCOPED_MEMORY uint8_t *bytes =
+        memory_try_resize(NULL, tensor->bytes + 1); // as large as the file wants it
     if (!bytes) return memory_exhausted();
     join_all(tensor, bytes);
     Status status = stored_new(DTYPE_MXFP4, &tensor->shape, &joined);
@@ -48,7 +49,6 @@ Status mxfp4_tensor(const StoredTensor *tensor, Tensor **out) {
         if (status == STATUS_OK) *out = tensor_retain(joined);
         tensor_release(joined);
     }
-    free(bytes);
     return status;
 }
 
@@ -72,10 +72,9 @@ static bool fit(const StoredTensor *blocks, const StoredTensor *scales) {
 static void add_joined(Reader *reader, const char *layer, const char *word, int turn,
                        const StoredTensor parts[2]) {
     const StoredTensor *blocks = &parts[0], *scales = &parts[1];
-    Text name = {0};
+    SCOPED_TEXT(name);
     text_format(&name, "blk.%.*s.%s_exps.weight", (int)strspn(layer, "0123456789"), layer, word);
     StoredTensor *joined = reader_add(reader, text_get(&name), dtype_name(DTYPE_MXFP4));
-    text_free(&name);
     joined->shape = (Shape){.rank = 3, .dims = {blocks->shape.dims[0], blocks->shape.dims[1]}};
     joined->shape.dims[2] = blocks->shape.dims[2] * BLOCK_NUMBERS;
     if (turn) joined->shape.dims[1] /= 2;
@@ -95,10 +94,9 @@ static Status join(const char *folder, Reader *reader, size_t at) {
     const char *layer = strstr(blocks->name, "layers.") + strlen("layers.");
     size_t length = strlen(blocks->name) - strlen(end);
     bool down = strstr(blocks->name, ".down_proj_") != NULL;
-    Text name = {0};
+    SCOPED_TEXT(name);
     text_format(&name, "%.*s_scales", (int)length, blocks->name);
     StoredTensor *scales = find(reader, text_get(&name));
-    text_free(&name);
     if (!scales || !fit(blocks, scales) || (!down && blocks->shape.dims[1] % 2 != 0))
         return fail(STATUS_FORMAT, "%s: %s and its scales are not blocks of MXFP4", folder,
                     blocks->name);

@@ -29,7 +29,8 @@ static Status import_decoded(Device *device, const StoredTensor *tensor, const u
     ASSERT(tensor->shape.rank <= RANK_MAX);
     for (int d = 0; d < tensor->shape.rank; d++) count *= tensor->shape.dims[d];
     size_t length = (size_t)count * sizeof(uint16_t);
-    uint16_t *halves = memory_try_resize(NULL, length + 1); // as large as the file wants it
+    SCOPED_MEMORY uint16_t *halves =
+        memory_try_resize(NULL, length + 1); // as large as the file wants it
     if (!halves) return memory_exhausted();
     const DTypeInfo *info = &dtype_info[tensor->dtype];
     for (int64_t i = 0; i < count; i += info->block_elements) {
@@ -39,10 +40,8 @@ static Status import_decoded(Device *device, const StoredTensor *tensor, const u
         for (int j = 0; j < info->block_elements; j++) halves[i + j] = half_from_float(numbers[j]);
     }
     label->dtype = DTYPE_FLOAT16;
-    Status status = buffer_new(device, length, label, out);
-    if (status == STATUS_OK) status = buffer_upload(*out, 0, halves, length);
-    free(halves);
-    return status;
+    TRY(buffer_new(device, length, label, out));
+    return buffer_upload(*out, 0, halves, length);
 }
 
 // Integers are copied: they may become indexes, which kernels check before they use them, and

@@ -38,10 +38,8 @@ static Status write_quantised(FILE *stream, Tensor *tensor, DType stored, const 
 
 Status tensor_write(FILE *stream, Tensor *tensor, DType stored, const char *name) {
     bool quantise = quantise_can(stored) && tensor_dtype(tensor) != stored;
-    Tensor *converted = NULL;
+    SCOPED_TENSOR(converted);
     TRY(tensor_cast(tensor, quantise ? DTYPE_FLOAT32 : stored, &converted));
-    Status status = quantise ? write_quantised(stream, converted, stored, name)
-                             : write_plain(stream, converted);
-    tensor_release(converted);
-    return status;
+    return quantise ? write_quantised(stream, converted, stored, name)
+                    : write_plain(stream, converted);
 }

@@ -280,13 +280,12 @@ static Status read_form(const Reader *reader, const json_t *node, TextSteps *ste
 static Status read_precompiled(const Reader *reader, const json_t *node, TextSteps *steps) {
     const json_t *map = json_object_get(node, "precompiled_charsmap");
     if (!map || json_is_null(map)) return STATUS_OK;
-    Text bytes = {0};
+    SCOPED_TEXT(bytes);
     TextStep step;
     Status status = json_is_string(map) &&
                             base64_decode(json_string_value(map), json_string_length(map), &bytes)
                         ? step_take_map(&step, text_get(&bytes), bytes.length)
                         : broken(reader, "precompiled_charsmap is not base64");
-    text_free(&bytes);
     if (status == STATUS_OK) tokenizer_push_step(steps, step);
     return status;
 }

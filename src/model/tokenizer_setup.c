@@ -61,11 +61,10 @@ bool tokenizer_add_pair(Tokenizer *tokenizer, size_t index, const Piece *left, c
     pair->ids.left = left - tokenizer->pieces;
     pair->ids.right = right - tokenizer->pieces;
     pair->score = -(float)index;
-    Text both = {0};
+    SCOPED_TEXT(both);
     text_append(&both, left->bytes, left->length);
     text_append(&both, right->bytes, right->length);
     pair->joined = tokenizer_find(tokenizer, text_get(&both), both.length);
-    text_free(&both);
     HASH_FIND(hh, tokenizer->pairs_by_ids, &pair->ids, sizeof pair->ids, earlier);
     if (!earlier) HASH_ADD(hh, tokenizer->pairs_by_ids, ids, sizeof pair->ids, pair);
     return true;

@@ -112,13 +112,12 @@ static void draw_words(const Picture *picture) {
     const Plot *plot = picture->chart->plot;
     Box area = picture->area;
     double middle = area.x + area.width / 2;
-    Text note = {0};
+    SCOPED_TEXT(note);
     if (plot->title)
         letter(picture, (Point){middle, picture->top + 24.0}, plot->title, title_size,
                ANCHOR_MIDDLE);
     if (chart_note(picture->chart, &note))
         letter(picture, (Point){middle, area.y - 6}, text_get(&note), small_size, ANCHOR_MIDDLE);
-    text_free(&note);
     if (plot->x_label)
         letter(picture, (Point){middle, picture->top + picture->height - 10.0}, plot->x_label,
                letter_size, ANCHOR_MIDDLE);

@@ -329,12 +329,11 @@ static Status finish_reduction(const RanksTransfer *transfer, Tensor **out) {
         free(part);
         return status;
     }
-    char *all =
+    SCOPED_MEMORY char *all =
         memory_allocate_zeroed((size_t)tensor_count(x) * dtype_size(tensor_dtype(x)) + 1, 1);
     Status status = STATUS_OK;
     if (!transfer->unknown) status = ranks_share_parts(part, transfer->in, transfer->tag, all);
     if (status == STATUS_OK) status = tensor_of(all, x, &shape, out);
-    free(all);
     free(part);
     return status;
 }

@@ -279,12 +279,11 @@ Status ranks_agree(const RanksRequest *request, const Tensor *x) {
         int speaker = all[0].call == RANKS_END ? i : 0;
         ranks.disagreed = true;
         ranks.is_speaker = ranks.own == speaker;
-        Text words = {0};
+        SCOPED_TEXT(words);
         describe(&words, 0, &all[0]);
         text_append_string(&words, ", ");
         describe(&words, i, &all[i]);
         status = fail(STATUS_VALUE, "the ranks disagree: %s", text_get(&words));
-        text_free(&words);
     }
     bool interrupted = false;
     ranks.unknown = false;

@@ -26,12 +26,11 @@ static Status answer_print(const AskCode *ask, Value value, Text *out) {
 
 static Value eval_ask(Frame *frame, const Code *code) {
     const AskCode *ask = (const AskCode *)code;
-    Value value = EVAL(frame, ask->value);
+    SCOPED_VALUE(value) = EVAL(frame, ask->value);
     if (failed(value)) return value;
     SCOPED_TEXT(text);
     Status status = answer_print(ask, value, &text);
     if (status == STATUS_OK) status = output_write(output_stream(), &text);
-    value_release(value);
     return status == STATUS_OK ? value_none() : fail_at(code->span);
 }
 

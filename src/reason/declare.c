@@ -42,7 +42,7 @@ static Status host_members(void *context, void *host, const Datum *arguments, Da
     Reasoner *reasoner = context;
     Value value = host_call(reasoner, host, arguments);
     TRY(call_status(reasoner, value));
-    Value items = value_to_items(value, "what stands behind `in`");
+    SCOPED_VALUE(items) = value_to_items(value, "what stands behind `in`");
     value_release(value);
     if (failed(items)) return error_current()->code;
     Status status = STATUS_OK;
@@ -51,7 +51,6 @@ static Status host_members(void *context, void *host, const Datum *arguments, Da
         status = constant_of_value(reasoner, items.as.list->items[i], "a relation", &constant);
         if (status == STATUS_OK) VECTOR_PUSH(out, constant);
     }
-    value_release(items);
     return status;
 }
 

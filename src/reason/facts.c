@@ -24,11 +24,9 @@ static ArgumentCode lower_argument(Lowering *lowering, Store *store, const TermN
 Status argument_value(Frame *frame, Reasoner *reasoner, const ArgumentCode *argument, Datum *out) {
     *out = argument->constant;
     if (!argument->code) return STATUS_OK;
-    Value value = EVAL(frame, argument->code);
+    SCOPED_VALUE(value) = EVAL(frame, argument->code);
     if (failed(value)) return error_current()->code;
-    Status status = constant_of_value(reasoner, value, "a fact", out);
-    value_release(value);
-    return status;
+    return constant_of_value(reasoner, value, "a fact", out);
 }
 
 static Value fail_argument(Frame *frame, const ArgumentCode *argument) {

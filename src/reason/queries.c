@@ -99,13 +99,10 @@ static Status query_find(Frame *frame, const QueryCode *query, const Datum *init
     if (found->explained && !query->program)
         return store_explain(reasoner->store, query->rule, initial, found->explained);
     if (!query->program) return query_answer(query, initial, &found->answers);
-    Value program = EVAL(frame, query->program);
+    SCOPED_VALUE(program) = EVAL(frame, query->program);
     if (failed(program)) return error_current()->code;
-    Status status = found->explained
-                        ? query_best(reasoner, query->rule, initial, program, found->explained)
-                        : query_weigh(reasoner, query->rule, initial, program, found);
-    value_release(program);
-    return status;
+    return found->explained ? query_best(reasoner, query->rule, initial, program, found->explained)
+                            : query_weigh(reasoner, query->rule, initial, program, found);
 }
 
 // At temperature 0 what holds has the score 1, and nothing else is an answer.
@@ -369,15 +366,14 @@ static Value eval_why(Frame *frame, const Code *code) {
 static Value eval_explain(Frame *frame, const Code *code) {
     const QueryCode *query = (const QueryCode *)code;
     Datum initial[VARIABLES_MAX];
-    Text text = {0}, steps = {0};
+    SCOPED_TEXT(text);
+    SCOPED_TEXT(steps);
     Found found = {.scores = value_absent(), .explained = &steps};
     Status status = query_begin(frame, query, initial, &found);
     if (status == STATUS_OK)
         query_print(query, query->program ? "Why: " : "Explain: ", initial, &text);
     text_append(&text, text_get(&steps), steps.length);
-    text_free(&steps);
     if (status == STATUS_OK) return text_result(query, status, &text);
-    text_free(&text);
     return value_fail();
 }
 
@@ -483,9 +479,8 @@ typedef struct InferCode {
 static Value eval_infer(Frame *frame, const Code *code) {
     const InferCode *infer = (const InferCode *)code;
     for (size_t i = 0; i < infer->count; i++) {
-        Value value = EVAL(frame, infer->queries[i]);
+        SCOPED_VALUE(value) = EVAL(frame, infer->queries[i]);
         if (failed(value)) return value;
-        value_release(value);
     }
     return value_none();
 }

@@ -244,9 +244,8 @@ bool command_run_unit(Repl *repl, const char *unit) {
     size_t length = strlen(unit);
     while (length && strchr(" \t\r\n", unit[length - 1])) length--;
     if (unit[0] == ':') {
-        char *text = memory_copy_string(unit + 1, length - 1);
+        SCOPED_MEMORY char *text = memory_copy_string(unit + 1, length - 1);
         run_command(repl, text);
-        free(text);
         return true;
     }
     return run_word(repl, unit, length) || run_question(repl, unit, length);

@@ -25,13 +25,10 @@ typedef struct Candidates {
 
 static void offer(Candidates *candidates, const char *name, const char *suffix) {
     if (strncmp(name, candidates->word, strlen(candidates->word)) != 0) return;
-    Text text = {0};
+    SCOPED_TEXT(text);
     text_format(&text, "%s%s%s", candidates->prefix, name, suffix);
     for (size_t i = 0; i < candidates->items.count; i++)
-        if (strcmp(candidates->items.items[i], text_get(&text)) == 0) {
-            text_free(&text);
-            return;
-        }
+        if (strcmp(candidates->items.items[i], text_get(&text)) == 0) return;
     VECTOR_PUSH(&candidates->items, text_take(&text));
 }
 

@@ -98,13 +98,12 @@ static void show_origin(Origin origin) {
 }
 
 static void inspect_tensor(const char *name, Tensor *tensor) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     tensor_describe(tensor, &text);
     text_format(&text, " on %s%s, ", tensor->device->name, tensor->learnable ? ", learnable" : "");
     append_size(tensor, &text);
     printf("%s: %s", name, text_get(&text));
     show_origin(tensor->origin);
-    text_free(&text);
     if (tensor_count(tensor) == 0) return;
     Summary summary = {0};
     if (summary_make(tensor, &summary) != STATUS_OK) {
@@ -170,10 +169,9 @@ void inspect_variables(const Repl *repl) {
         SessionName name = session_name(repl->session, i);
         bool last = strcmp(name.name, "_") == 0;
         if (!name_has_value(name) || (last && name.value->kind == VALUE_NONE)) continue;
-        Text text = {0};
+        SCOPED_TEXT(text);
         append_name(name, &text);
         printf("%-12s %s\n", name.name, text_get(&text));
-        text_free(&text);
         shown++;
     }
     if (shown == 0) printf("no variables\n");

@@ -135,11 +135,10 @@ static void show_holder(const Holder *holder) {
 }
 
 void memory_show(const Repl *repl) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     PoolStatistics now = statistics();
     memory_append_line(&text);
     printf("%s\n", text_get(&text));
-    text_free(&text);
     SCOPED_MEMORY VECTOR(Holder) holders = {0};
     Walk walk = {0};
     uint64_t held = 0;

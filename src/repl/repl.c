@@ -24,11 +24,10 @@ static void repl_end_dim(const Repl *repl) {
 
 void repl_show_error(void) {
     Diagnostic diagnostic = diagnostic_from_error(error_current());
-    Text text = {0};
+    SCOPED_TEXT(text);
     diagnostic_render(&text, &diagnostic, diagnostic_color());
     output_flush();
     fputs(text_get(&text), stderr);
-    text_free(&text);
     error_clear();
 }
 

@@ -74,10 +74,9 @@ static void move_references(json_t *schema, const char *root) {
     json_object_foreach(schema, key, value) {
         const char *path = json_string_value(value);
         if (path && *path == '#' && strcmp(key, "$ref") == 0) {
-            Text moved = {0};
+            SCOPED_TEXT(moved);
             text_format(&moved, "%s%s", root, path + 1);
             json_string_set(value, text_get(&moved));
-            text_free(&moved);
         } else {
             move_references(value, root);
         }
@@ -105,7 +104,7 @@ static json_t *schema_of_calls(const CallForm *form, const ToolUse *use) {
         const json_t *function = json_object_get(tool, "function");
         const char *name = json_string_value(json_object_get(function, "name"));
         if (use->only && strcmp(use->only, name) != 0) continue;
-        Text root = {0};
+        SCOPED_TEXT(root);
         text_format(&root, "#/$defs/%s", name);
         json_object_set_new(definitions, name, parameter_schema(function, text_get(&root)));
         json_t *properties = json_pack("{s:{s:s}, s:{s:s}}", "name", "const", name, form->arguments,
@@ -113,7 +112,6 @@ static json_t *schema_of_calls(const CallForm *form, const ToolUse *use) {
         json_array_append_new(calls, json_pack("{s:s, s:o, s:[s, s], s:b}", "type", "object",
                                                "properties", properties, "required", "name",
                                                form->arguments, "additionalProperties", 0));
-        text_free(&root);
     }
     ASSERT(json_array_size(calls) > 0);
     return json_pack("{s:o, s:o}", "$defs", definitions, "anyOf", calls);

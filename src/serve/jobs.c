@@ -173,10 +173,9 @@ static Status begin_copies(const Job *job, Choice *first, GenerationOptions *opt
     bool forks = job->network->network->cache_field >= 0;
     ASSERT(known < ids->count);
     if (forks && known + 1 < ids->count) {
-        Tensor *logits;
+        SCOPED_TENSOR(logits);
         Step step = {sequence, ids->ids + known, ids->count - known - 1, 1, false};
         TRY(sequences_advance(&step, 1, &logits));
-        tensor_release(logits);
     }
     for (size_t i = 1; i < job->copies; i++) {
         Sequence *copy = NULL;

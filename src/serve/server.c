@@ -96,10 +96,9 @@ static void take_body(Server *server, HttpExchange *exchange, RequestKind kind) 
     const Text *body = http_body(exchange);
     json_t *json = json_loadb(text_get(body), body->length, JSON_REJECT_DUPLICATES, &error);
     if (!json) {
-        Text message = {0};
+        SCOPED_TEXT(message);
         text_format(&message, "the body is not JSON: %s", error.text);
         answer_error(exchange, 400, text_get(&message), NULL, NULL);
-        text_free(&message);
         return;
     }
     take_request(server, exchange, json, kind);

@@ -91,12 +91,10 @@ static Status check_channels(const char *op, const TensorType *x, const TensorTy
                     "%s: x has %lld channels in %lld groups, but the weight takes %lld per group",
                     op, (long long)channels, (long long)groups, (long long)each);
     if (bias && (bias->shape.rank != 1 || sizes_differ(bias->shape.dims[0], outs))) {
-        Text count = {0};
+        SCOPED_TEXT(count);
         size_append(&count, outs);
-        Status status = fail(STATUS_SHAPE, "%s: the bias is %s, but there are %s channels out", op,
-                             tensor_type_text(bias).text, text_get(&count));
-        text_free(&count);
-        return status;
+        return fail(STATUS_SHAPE, "%s: the bias is %s, but there are %s channels out", op,
+                    tensor_type_text(bias).text, text_get(&count));
     }
     return STATUS_OK;
 }

@@ -65,11 +65,10 @@ Status shape_linear(const char *op, const TensorType *x, const TensorType *weigh
                     tensor_type_text(weight).text);
     int64_t in = weight->shape.dims[1], outs = weight->shape.dims[0];
     if (rank == 0 || sizes_differ(x->shape.dims[rank - 1], in)) {
-        Text takes = {0};
+        SCOPED_TEXT(takes);
         size_append(&takes, in);
         (void)fail(STATUS_SHAPE, "%s: x is %s, but the weight %s takes %s numbers in", op,
                    tensor_type_text(x).text, tensor_type_text(weight).text, text_get(&takes));
-        text_free(&takes);
         if (rank > 0 && sizes_equal(x->shape.dims[rank - 1], outs))
             return fail_help("the weight is [out, in]: transpose(weight) would fit, or "
                              "matmul(x, weight)");

@@ -369,7 +369,7 @@ static Status set_masked(Tensor *target, Tensor *mask, const OpInput *value) {
     TRY(index_check_mask(target, 0, mask));
     TRY(tensor_materialize(mask));
     Shape shape = tensor_shape(target);
-    Tensor *prepared = NULL;
+    SCOPED_TENSOR(prepared);
     if (value->tensor) TRY(prepare_value(value, target, &shape, &prepared));
     TensorView boolean = mask->view; // dimensions that the mask lacks repeat it
     for (int i = boolean.rank; i < target->view.rank; i++) {
@@ -383,9 +383,7 @@ static Status set_masked(Tensor *target, Tensor *mask, const OpInput *value) {
     kernel.inputs[0].scalar = value->scalar;
     kernel.inputs[1].view = &boolean;
     kernel.outputs[0] = &target->view;
-    Status status = op_run_kernel(&kernel);
-    tensor_release(prepared);
-    return status;
+    return op_run_kernel(&kernel);
 }
 
 static Status set_items(Tensor *target, const IndexItem *items, int count, const OpInput *value) {

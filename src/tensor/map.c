@@ -202,22 +202,16 @@ static Status map_into(const OpRow *op, const OpInput *inputs, int n, const MapR
 static Status where_apply(const OpRow *op, const OpInput *inputs, const MapResult *type,
                           Tensor **out) {
     OpInput converted[3] = {inputs[0], inputs[1], inputs[2]};
-    Tensor *condition = NULL;
+    SCOPED_TENSOR(condition);
     if (inputs[0].tensor) {
         TRY(tensor_cast(inputs[0].tensor, DTYPE_BOOL, &condition));
-        Status status = tensor_materialize(condition);
-        if (status != STATUS_OK) {
-            tensor_release(condition);
-            return status;
-        }
+        TRY(tensor_materialize(condition));
         converted[0] = op_tensor(condition);
     } else {
         converted[0] = op_int(scalar_double(inputs[0].scalar) != 0);
         converted[0].scalar.unknown = inputs[0].scalar.unknown;
     }
-    Status status = map_into(op, converted, 3, type, out);
-    tensor_release(condition);
-    return status;
+    return map_into(op, converted, 3, type, out);
 }
 
 Status map_apply(const OpRow *op, const OpInput *inputs, int n, Tensor **out) {

@@ -99,12 +99,11 @@ Status tape_parameter_unshare(Tensor *parameter) {
     if (buffer_is_unique(buffer) && !buffer->import.owner && tensor_is_contiguous(parameter))
         return STATUS_OK;
     bool enabled = tape_set_enabled(false);
-    Tensor *copy = NULL;
+    SCOPED_TENSOR(copy);
     Status status = tensor_clone(parameter, &copy);
     tape_set_enabled(enabled);
     TRY(status);
     exchange_contents(parameter, copy);
-    tensor_release(copy);
     return STATUS_OK;
 }
 
@@ -128,12 +127,11 @@ Status tape_parameter_assign(Tensor *parameter, Tensor *value) {
     }
     TRY(remake_before_change());
     bool enabled = tape_set_enabled(false);
-    Tensor *contents = NULL;
+    SCOPED_TENSOR(contents);
     Status status = as_contents(parameter, value, &contents);
     tape_set_enabled(enabled);
     TRY(status);
     exchange_contents(parameter, contents);
-    tensor_release(contents);
     return STATUS_OK;
 }
 

@@ -281,11 +281,9 @@ static Status print_whole(Tensor *x, Text *out) {
     Printer printer = {.out = out};
     printer.layout = (Layout){.dtype = x->view.dtype, .width = float_width(x->view.dtype)};
     if (count <= ELEMENTS_MAX) return print_shown(x, &printer);
-    Tensor *shown = NULL;
+    SCOPED_TENSOR(shown);
     TRY(elide(x, printer.elided, &shown));
-    Status status = print_shown(shown, &printer);
-    tensor_release(shown);
-    return status;
+    return print_shown(shown, &printer);
 }
 
 Status tensor_print(Tensor *x, Text *out) {

@@ -443,7 +443,7 @@ static Status draw_rows(const OpCall *call, const Draws *draws, Tensor *probabil
     SCOPED_TENSOR(uniform);
     TRY(op_with(OP_rand, NULL, 0, &attributes, &uniform));
     size_t count = (size_t)tensor_count(uniform);
-    double *weights =
+    SCOPED_MEMORY double *weights =
         memory_allocate_zeroed((size_t)tensor_count(probabilities) + 1, sizeof(double));
     SCOPED_MEMORY double *draw = memory_allocate_zeroed(count + 1, sizeof(double));
     SCOPED_MEMORY int64_t *choices = memory_allocate_zeroed(count + 1, sizeof(int64_t));
@@ -453,7 +453,6 @@ static Status draw_rows(const OpCall *call, const Draws *draws, Tensor *probabil
         status = draw_row(call, draws, &weights[r * draws->classes], &draw[r * draws->n],
                           &choices[r * draws->n]);
     if (status == STATUS_OK) status = tensor_from_integers(choices, shape, DTYPE_INT64, out);
-    free(weights);
     return status;
 }
 

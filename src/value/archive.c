@@ -93,7 +93,7 @@ void archive_add_parts(Archive *archive, const char *name, const Optimizer *opti
 }
 
 static Status add_optimizer(Archive *archive, const char *name, const Optimizer *optimizer) {
-    Text text = {0};
+    SCOPED_TEXT(text);
     const char *setting;
     double value;
     named_tensors_add_text(&archive->tensors, name, optimizer_name(optimizer));
@@ -104,7 +104,6 @@ static Status add_optimizer(Archive *archive, const char *name, const Optimizer 
         if (value != 0)
             named_tensors_add_text(&archive->tensors, part_name(&text, name, setting), number);
     }
-    text_free(&text);
     Status status = STATUS_OK;
     for (size_t i = 0; i < optimizer_count(optimizer) && status == STATUS_OK; i++) {
         OptimizerState state = optimizer_state(optimizer, i);
@@ -244,14 +243,13 @@ static Status restore_one(const Archive *archive, const char *name, const NamedP
     OptimizerState state = {.parameter = one->tensor, .count = tensor_count(one->tensor)};
     TRY(read_steps(archive, name, one->name, &state.steps));
     if (state.steps < 0) return STATUS_OK;
-    Text text = {0};
+    SCOPED_TEXT(text);
     text_format(&text, "%s.state.%s", name, one->name);
     state.state = named_tensors_find(&archive->tensors, text_get(&text));
     text_clear(&text);
     text_format(&text, "%s.part.%s.", name, one->name);
     Status status = STATUS_OK;
     if (!state.state) status = restore_parts(archive, text_get(&text), &state, out, &elements);
-    text_free(&text);
     TRY(status);
     if (elements == 0) return optimizer_restore(out, &state);
     if (elements == tensor_count(one->tensor)) return STATUS_OK;

@@ -418,12 +418,11 @@ static Status ints_from_tensor(Tensor *tensor, const char *what, int64_t **out, 
     int64_t *items = memory_allocate_zeroed(n, sizeof *items);
     Status status;
     if (dtype_is_float(tensor_dtype(tensor))) {
-        double *floats = memory_allocate_zeroed(n, sizeof *floats);
+        SCOPED_MEMORY double *floats = memory_allocate_zeroed(n, sizeof *floats);
         status = tensor_read_floats(tensor, floats);
         for (size_t i = 0; status == STATUS_OK && i < n; i++)
             if (whole_from_double(floats[i], what, &items[i]) != STATUS_OK)
                 status = fail_element(value_float(floats[i]), what, i);
-        free(floats);
     } else if (dtype_kind(tensor_dtype(tensor)) == DTYPE_KIND_INT) {
         status = tensor_read_integers(tensor, items);
     } else {

@@ -210,10 +210,9 @@ ValueText value_text(Value value) {
 
 ValueText value_shown(Value value) {
     enum { SHOWN_MAX = 80 };
-    Text text = {0};
+    SCOPED_TEXT(text);
     if (value_print(value, true, &text) == STATUS_OK && text.length <= SHOWN_MAX &&
         !strchr(text_get(&text), '\n'))
         return text_taken(&text);
-    text_free(&text);
     return value_text(value);
 }

@@ -87,13 +87,12 @@ static void fail_dimension(Inference *in, const Checked *checked, size_t index, 
     ASSERT(checked->fact->kind == FACT_TENSOR);
     const Dimension *dimension = &checked->type->dimensions[index];
     const TensorType *actual = &checked->fact->as.tensor.type;
-    Text why = {0};
+    SCOPED_TEXT(why);
     if (dimension->kind == DIMENSION_NAME)
         text_format(&why, " and %s is %lld", dimension->name.text, (long long)wanted);
     fail(STATUS_SHAPE, "%s must be %s, but it is %s: dimension %zu is %lld%s", checked->what,
          type_text(in, checked->type), tensor_type_text(actual).text, index,
          (long long)actual->shape.dims[index], text_get(&why));
-    text_free(&why);
     misfit(in, checked);
 }
 
@@ -211,10 +210,9 @@ static const Fact *refine_word(Inference *in, const Checked *checked, bool decla
     }
     if (word == TYPE_WORD_INT && fact->kind == FACT_FLOAT && fact->known &&
         fact->as.number != trunc(fact->as.number)) {
-        Text value = {0};
+        SCOPED_TEXT(value);
         fact_describe(fact, &value);
         fail(STATUS_TYPE, "%s must be an integer, but it is %s", checked->what, text_get(&value));
-        text_free(&value);
         return misfit(in, checked);
     }
     if (word_accepts(word, fact)) {
@@ -310,10 +308,9 @@ const Fact *annotation_declare(Inference *in, const TypeNode *type, const Fact *
     if (type->dimension_count > RANK_MAX) return fact;
     if (fact->kind == FACT_STRING || fact->kind == FACT_DICT || fact->kind == FACT_NONE ||
         fact->kind == FACT_STRUCT || fact->kind == FACT_FUNCTION) {
-        Text value = {0};
+        SCOPED_TEXT(value);
         fact_describe(fact, &value);
         fail(STATUS_TYPE, "%s must be a tensor, but it is %s", what, text_get(&value));
-        text_free(&value);
         return misfit(in, &checked);
     }
     if (!fact_has_shape(fact)) {

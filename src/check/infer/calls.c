@@ -290,10 +290,9 @@ const Fact *infer_call(Inference *in, Node *node) {
     bool certain = wrong && (fact_is_number(wrong) || wrong->kind == FACT_STRING ||
                              wrong->kind == FACT_TENSOR || wrong->kind == FACT_NONE);
     if (certain) {
-        Text text = {0};
+        SCOPED_TEXT(text);
         fact_describe(wrong, &text);
         fail(STATUS_TYPE, "%s is not a function and cannot be called", text_get(&text));
-        text_free(&text);
         infer_report(in, node->span, &(Operand){.fact = wrong, .span = callee->span}, 1);
     }
     return called ? infer_call_value(in, called, node->span, &arguments) : call_unknown(in);

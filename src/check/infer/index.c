@@ -204,10 +204,9 @@ const Fact *infer_index(Inference *in, Node *node) {
     case FACT_FLOAT:
     case FACT_BOOL:
     case FACT_FUNCTION: {
-        Text text = {0};
+        SCOPED_TEXT(text);
         fact_describe(object.fact, &text);
         fail(STATUS_TYPE, "%s cannot be indexed", text_get(&text));
-        text_free(&text);
         infer_report(in, node->span, &object, 1);
         return &fact_any;
     }
@@ -340,7 +339,7 @@ const Fact *infer_field(Inference *in, Node *node) {
     if (object.fact->kind != FACT_TENSOR) return &fact_any;
     const Fact *property = infer_property(in, object.fact, name->text);
     if (property) return property;
-    Text text = {0};
+    SCOPED_TEXT(text);
     fact_describe(object.fact, &text);
     static const char *const properties[] = {"shape", "rank", "ndim", "numel", "dtype", "device"};
     const char *near = catalog_nearest(name->text, properties, 6);
@@ -350,7 +349,6 @@ const Fact *infer_field(Inference *in, Node *node) {
         fail_help("%s", foreign);
     else if (near)
         fail_help("did you mean `%s`?", near);
-    text_free(&text);
     infer_report(in, node->span, &object, 1);
     return &fact_any;
 }

@@ -181,12 +181,11 @@ bool infer_elements(Inference *in, const Node *node, const Fact **element, const
     if (node->as.for_loop.index) name_elements(in, node, items, element, index);
     if (items->kind == FACT_INT || items->kind == FACT_FLOAT || items->kind == FACT_BOOL ||
         items->kind == FACT_NONE) {
-        Text text = {0};
+        SCOPED_TEXT(text);
         fact_describe(items, &text);
         fail(STATUS_TYPE, "for cannot run through %s", text_get(&text));
         if (items->kind == FACT_INT && items->known)
             fail_help("0..%s counts up to it", text_get(&text));
-        text_free(&text);
         infer_report(in, iterable->span, NULL, 0);
     }
     return some;

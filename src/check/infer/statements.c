@@ -63,13 +63,12 @@ static const Fact *infer_initial(Inference *in, Node *value, const TypeNode *typ
 // The first value of a variable is also what an editor shows of it.
 static void infer_declare(Inference *in, Binding *binding, const Fact *fact) {
     if (binding && !binding->inferred && fact->kind != FACT_ANY && in->silent == 0) {
-        Text text = {0};
+        SCOPED_TEXT(text);
         if (fact_has_shape(fact))
             text_append_string(&text, tensor_type_text(&fact->as.tensor.type).text);
         else
             text_append_string(&text, fact_kind_name(fact));
         binding->inferred = arena_copy_string(&in->program->arena, text_get(&text), text.length);
-        text_free(&text);
     }
     infer_write(in, binding, fact);
 }
@@ -147,12 +146,11 @@ void infer_condition(Inference *in, const Node *node, const Fact *fact) {
     bool wrong = array || fact->kind == FACT_INT || fact->kind == FACT_FLOAT ||
                  fact->kind == FACT_STRING || fact->kind == FACT_NONE || fact->kind == FACT_DICT;
     if (!wrong) return;
-    Text text = {0};
+    SCOPED_TEXT(text);
     size_t length;
     const char *source = source_text(node->span, &length);
     fact_describe(fact, &text);
     fail(STATUS_TYPE, "a condition is a bool, but this is %s", text_get(&text));
-    text_free(&text);
     bool bools = array && fact->as.tensor.type.dtype == DTYPE_BOOL;
     operator_condition_help(array ? "tensor[]" : fact_kind_name(fact), bools, source, length);
     infer_report(in, node->span, NULL, 0);

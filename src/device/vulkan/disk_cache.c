@@ -86,13 +86,12 @@ void *disk_cache_read(const VulkanPhysical *physical, size_t *bytes) {
 static void make_folder(void) {
     SCOPED_TEXT(folder);
     if (cache_folder(&folder)) {
-        char *path = memory_copy_string(text_get(&folder), folder.length);
+        SCOPED_MEMORY char *path = memory_copy_string(text_get(&folder), folder.length);
         char *last = strrchr(path, '/');
         *last = '\0';
         mkdir(path, 0700);
         *last = '/';
         mkdir(path, 0700);
-        free(path);
     }
 }
 

@@ -60,7 +60,8 @@ static Status solutions_find(Ordering *ordering, const Rule *rule, const Datum *
     SCOPED_MEMORY Run *run = memory_allocate_zeroed(1, sizeof *run);
     Status status = STATUS_OK;
     if (head_unify(rule, values, run->variables)) {
-        Extent *extents = memory_allocate_zeroed(rule->goal_count + 1, sizeof *extents);
+        SCOPED_MEMORY Extent *extents =
+            memory_allocate_zeroed(rule->goal_count + 1, sizeof *extents);
         Plan plan;
         PlanStart start = {.goal = NO_POSITION};
         extents_set(rule, extents);
@@ -76,7 +77,6 @@ static Status solutions_find(Ordering *ordering, const Rule *rule, const Datum *
         status = plan_run(run);
         ordering->steps += run->ticks;
         plan_free(&plan);
-        free(extents);
     }
     return status;
 }

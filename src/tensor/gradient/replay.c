@@ -33,7 +33,7 @@ static Status gradients_of_replay(Gradient *g, Tensor *const *results, int count
 static Status rule_replay(Gradient *g) {
     const Kept *kept = g->kept;
     Tensor *results[TAPE_REPLAY_RESULTS] = {NULL};
-    TapeEnds ends = {0};
+    SCOPED_MEMORY TapeEnds ends = {0};
     bool recording = tape_set_enabled(true);
     TapeMark mark = tape_mark();
     Status status = kept->replay.run(kept->replay.data, results, kept->count);
@@ -42,7 +42,6 @@ static Status rule_replay(Gradient *g) {
         tape_find_ends(results, kept->count, mark, &ends);
         status = gradients_of_replay(g, results, kept->count, &ends);
     }
-    VECTOR_FREE(&ends);
     for (int i = 0; i < kept->count; i++) tensor_release(results[i]);
     return status;
 }

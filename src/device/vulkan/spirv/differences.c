@@ -13,7 +13,7 @@ enum { OPCODES = 1 << 16 };
 // out[i] = in[i] + sign * the operand that is subtracted, which is taken from `words`.
 static void combine(uint32_t *out, const uint32_t *in, const uint32_t *words, size_t count,
                     uint32_t sign) {
-    uint32_t *last =
+    SCOPED_MEMORY uint32_t *last =
         memory_allocate_zeroed(OPCODES, sizeof *last); // index of an instruction; 0: none
     memmove(out, in, SPIRV_HEADER_WORDS * sizeof *in);
     for (size_t at = SPIRV_HEADER_WORDS; at < count; at += spirv_length(in + at)) {
@@ -25,7 +25,6 @@ static void combine(uint32_t *out, const uint32_t *in, const uint32_t *words, si
             out[at + i] = in[at + i] + (i < known ? sign * words[*before + i] : 0);
         *before = (uint32_t)at;
     }
-    free(last);
 }
 
 void spirv_to_differences(uint32_t *out, const uint32_t *words, size_t count) {
