@@ -34,8 +34,8 @@ typedef struct DeviceBackend {
     // the device refuses; the pool then trims and asks again. Only pool.c calls these two.
     Status (*memory_allocate)(Device *device, size_t bytes, void **handle);
     void (*memory_free)(Device *device, void *handle, size_t bytes);
-    // Of foretold devices: memory that was cached has a new holder.
-    void (*memory_taken)(void *handle);
+    // Of foretold devices: memory has a new holder, of so many bytes of it.
+    void (*memory_taken)(void *handle, size_t bytes);
 
     // Bytes in, bytes out; offset in bytes. Upload is ordered with the queue and copies `source`
     // before it returns; download waits for the producer of these bytes only.

@@ -46,7 +46,7 @@ struct Foretelling {
     uint64_t reads, work;
     SureForecast sure; // as long as nothing unknown was read
     VECTOR(LooseRead) loose;
-    uint64_t mapped_bytes, mapped_most, repacked_most, read_bytes, read_most, held_most;
+    uint64_t mapped_bytes, mapped_most, repacked_most, read_bytes, read_most, held_bytes, held_most;
     uint64_t operation_bytes, tensor_bytes;
     uint64_t away_room; // when the program began to take memory
     bool asked_room;
@@ -122,7 +122,7 @@ static Status allocate_foretold(Device *device, size_t bytes, void **handle) {
         memory->bytes = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
         if (memory->bytes) memset(memory->bytes, 0, bytes);
     }
-    memory->known = memory->bytes != NULL;
+    memory->capacity = bytes;
     if (foretold_of(device)->planner->made) foretold_of(device)->planner->made(memory);
     *handle = memory;
     return STATUS_OK;
@@ -132,6 +132,7 @@ static void free_foretold(Device *device, void *handle, size_t bytes) {
     (void)device;
     (void)bytes;
     Foretold *memory = handle;
+    current()->held_bytes -= memory->resident;
     free(memory->bytes);
     free(memory);
 }
@@ -143,10 +144,16 @@ static uint64_t pages_of(size_t bytes) {
 }
 
 // Whoever takes it writes before reading.
-static void taken_foretold(void *handle) {
+static void taken_foretold(void *handle, size_t bytes) {
     Foretold *memory = handle;
+    Foretelling *now = current();
+    size_t resident = cpu_resident_bytes(bytes, memory->capacity);
     memory->known = memory->bytes != NULL;
     memory->bounded = false;
+    if (resident <= memory->resident) return;
+    now->held_bytes += resident - memory->resident;
+    if (now->held_bytes > now->held_most) now->held_most = now->held_bytes;
+    memory->resident = resident;
 }
 
 static Status import_foretold(Device *device, const void *bytes, size_t count, void **handle) {
@@ -473,9 +480,7 @@ static Status run_foretold(Device *device, const KernelCall *call) {
     TRY(status);
     const PoolStatistics *statistics = &device->pool->statistics;
     uint64_t repacked = statistics->repacked_bytes;
-    uint64_t held = statistics->live_bytes + statistics->cached_bytes;
     if (repacked > now->repacked_most) now->repacked_most = repacked;
-    if (held > now->held_most) now->held_most = held;
     note_operation(now, call);
     note_read_files(now, call);
     bool computed = is_computed(now, call), bounded = has_bounded_input(call);

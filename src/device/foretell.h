@@ -16,8 +16,10 @@ typedef struct Foretold {
     char *bytes;          // NULL where it is too large to be held
     bool known;           // the bytes are what they would be in a run
     bool bounded;         // the tensors here may be smaller in a run
-    size_t mapped;        // bytes of an imported file, which `bytes` borrows; else 0
-    bool read;            // and a kernel reads all of them where they are
+    size_t capacity;      // what it has, and the most of it that is resident
+    size_t resident;
+    size_t mapped; // bytes of an imported file, which `bytes` borrows; else 0
+    bool read;     // and a kernel reads all of them where they are
 } Foretold;
 
 // What a real device adds to foretelling.
@@ -125,7 +127,7 @@ typedef struct Forecast {
     uint64_t purposes[PURPOSE_COUNT];      // bytes of each at the peak
     uint64_t mapped_bytes, repacked_bytes; // the most at any moment
     uint64_t read_bytes;                   // of mapped ones, that products read in place
-    uint64_t held_bytes;                   // live and cached
+    uint64_t held_bytes;                   // of the host, resident: live and cached
     uint64_t away_room;                    // bytes that a limit can move out, at most
     uint64_t operation_bytes;              // of the largest operation: what it reads and makes
     uint64_t tensor_bytes;                 // of the largest tensor

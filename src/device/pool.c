@@ -257,7 +257,6 @@ Status pool_acquire_room(Pool *pool, size_t bytes, Buffer **out) {
     Buffer *buffer = take_cached(pool, list, capacity);
     if (LIKELY(buffer != NULL)) {
         pool->statistics.reuses++;
-        if (UNLIKELY(pool->device->foretold)) pool->device->backend->memory_taken(buffer->handle);
     } else {
         evict_idle(pool);
         note_large(pool, capacity);
@@ -267,6 +266,8 @@ Status pool_acquire_room(Pool *pool, size_t bytes, Buffer **out) {
         if (status != STATUS_OK) return status;
         pool->statistics.allocations++;
     }
+    if (UNLIKELY(pool->device->foretold))
+        pool->device->backend->memory_taken(buffer->handle, bytes);
     *out = buffer;
     return STATUS_OK;
 }

@@ -169,6 +169,8 @@ static Status read_test_settings(DeviceSettings *out) {
     out->test_host_bytes = number << 20;
     TRY(read_number(VARIABLE_TL_TEST_LOCKED_MB, &number));
     out->test_locked_bytes = number << 20;
+    TRY(read_number(VARIABLE_TL_TEST_TRIED_MB, &number));
+    out->test_tried_bytes = number << 20;
     TRY(read_number(VARIABLE_TL_TEST_SLOW_MS, &number));
     out->test_slow_ms = (int)number;
     TRY(read_number(VARIABLE_TL_TEST_PATIENCE_MS, &number));

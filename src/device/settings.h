@@ -31,6 +31,7 @@ typedef struct DeviceSettings {
     uint64_t limit_bytes;       // TL_MEMORY_LIMIT; 0: none
     uint64_t test_device_bytes; // TL_TEST_DEVICE_MB; 0: what the device has
     uint64_t test_host_bytes;   // TL_TEST_HOST_MB; 0: what the host has left
+    uint64_t test_tried_bytes;  // TL_TEST_TRIED_MB
     uint64_t test_locked_bytes; // TL_TEST_LOCKED_MB; 0: what the driver gives
     int threads;                // TL_THREADS; 0: as many as the process may use
     int compute_per_buffer;     // TL_COMPUTE_PER_BUFFER: kernels per submission

@@ -114,7 +114,7 @@ static void hand_on(Standard *standard) {
 
 // What one token takes, as tl check --memory would say it; the caller frees it.
 static char *tell_needs(Standard *standard) {
-    static const char code[] = "generate(load_model(args()[0]), \"a\", 1)";
+    static const char code[] = "let m = load_model(args()[0])\ngenerate(m, \"a\", 1)";
     CommandLine line = standard->line;
     line.code = code;
     line.interp.arguments = standard->words.items;

@@ -95,6 +95,27 @@ static void *map_large(size_t bytes) {
     return memory;
 }
 
+// Whether the system has huge pages for who asks, or for all.
+static bool has_huge_pages(void) {
+    static atomic_int decided = -1;
+    int has = atomic_load_explicit(&decided, memory_order_relaxed);
+    if (has >= 0) return has;
+    char line[64] = "";
+    FILE *file = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+    if (file && !fgets(line, sizeof line, file)) line[0] = '\0';
+    if (file) fclose(file);
+    has = strstr(line, "[always]") || strstr(line, "[madvise]");
+    atomic_store_explicit(&decided, has, memory_order_relaxed);
+    return has;
+}
+
+// Only of large memory are there huge pages, where they lie in it whole.
+size_t cpu_resident_bytes(size_t bytes, size_t capacity) {
+    size_t whole = capacity & ~(size_t)(HUGE_PAGE_BYTES - 1);
+    if (capacity < CPU_MAPPED_BYTES_MIN || bytes > whole || !has_huge_pages()) return bytes;
+    return (bytes + HUGE_PAGE_BYTES - 1) & ~(size_t)(HUGE_PAGE_BYTES - 1);
+}
+
 // `bytes` is a multiple of the page size when it is large: the pool asks for whole classes.
 static Status memory_allocate_cpu(Device *device, size_t bytes, void **handle) {
     void *memory =

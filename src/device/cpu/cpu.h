@@ -9,6 +9,8 @@ enum { CPU_MAPPED_BYTES_MIN = 4 << 20 }; // from here on memory comes straight f
 extern const DeviceBackend cpu_backend;
 // For foretold devices.
 extern const struct ForetellPlanner cpu_planner;
+// What is resident of memory for so many bytes, once all of them were written.
+size_t cpu_resident_bytes(size_t bytes, size_t capacity);
 // Fills in everything of a new device but its pool and settings.
 void cpu_open(Device *device);
 
