@@ -22,6 +22,7 @@ A script's comments are its expectations:
 """
 import argparse
 import concurrent.futures
+import json
 import os
 import re
 import shlex
@@ -40,9 +41,10 @@ DIRECTIVE = re.compile(r"//\s*(expect error|expect stderr|expect|exit|args|optio
 
 
 class Outcome:
-    def __init__(self, name, passed, failed=0, skipped=0, detail=""):
+    def __init__(self, name, passed, failed=0, skipped=0, detail="", foretold=None):
         self.name, self.passed, self.failed = name, passed, failed
         self.skipped, self.detail = skipped, detail
+        self.foretold = foretold  # whether the foretold peak was that of the run
         self.seconds = 0.0
 
 
@@ -117,6 +119,23 @@ def difference(expected, actual):
     return ""
 
 
+def most_of(found):
+    """The peak of the default device, or what stands for it where none is claimed."""
+    return found["estimate"] if found["peak"] is None else found["peak"]
+
+
+def compare_foretold(tl, words, environment, stdin, stderr):
+    """Whether tl check --memory foretells the most that was live in the run, to the byte, and what is wrong if it claims that or a bound."""
+    measured = re.search(r"(\d+) bytes live at most", stderr)
+    result = run_command([tl, "check", "--memory", "--json", *words], environment, stdin)
+    if not measured or not result.stdout:
+        return None, ""
+    found, peak = json.loads(result.stdout), int(measured[1])
+    most = most_of(found)
+    wrong = {"exact": most != peak, "bound": most < peak, "estimate": False}[found["claim"]]
+    return most == peak, f"foretold ({found['claim']}): {most} bytes, in the run: {peak}" if wrong else ""
+
+
 def run_script(tl, path, device):
     name = name_on(str(path.relative_to(ROOT)), device)
     directives = read_directives(path)
@@ -128,10 +147,11 @@ def run_script(tl, path, device):
         return Outcome(name, 0, int(failed), int(not failed), f"no fixtures at {FIXTURES}")
     environment = environment_of(device) | dict(item.split("=", 1) for item in directives["env"])
     environment.setdefault("TL_MEMORY_CHECK", "strict")
-    command = [tl, "run", *shlex.split(" ".join(directives["options"])), path.relative_to(ROOT), *arguments]
+    environment.setdefault("TL_BUFFER_STATS", "1")
+    words = [*shlex.split(" ".join(directives["options"])), path.relative_to(ROOT), *arguments]
     stdin = "".join(line + "\n" for line in directives["stdin"]).encode() if directives["stdin"] else None
     try:
-        result = run_command(command, environment, stdin)
+        result = run_command([tl, "run", *words], environment, stdin)
     except subprocess.TimeoutExpired:
         return Outcome(name, 0, 1, detail=f"took longer than {TIME_LIMIT_S} s")
     stdout = result.stdout.decode(errors="replace")
@@ -151,9 +171,23 @@ def run_script(tl, path, device):
         problems.append(f"exit status {result.returncode}, expected {wanted}")
     if "device memory leaked" in stderr and "TL_TEST_LEAK" not in environment:
         problems.append("device memory leaked")
+    foretold = None
+    if not {"--test", "--bench"}.intersection(words):  # tl check runs neither
+        foretold, problem = compare_foretold(tl, words, environment, stdin, stderr)
+        if problem:
+            problems.append(problem)
     if problems:
-        return Outcome(name, 0, 1, detail="\n".join(problems) + "\n--- standard error\n" + stderr[-3000:])
-    return Outcome(name, 1)
+        return Outcome(name, 0, 1, detail="\n".join(problems) + "\n--- standard error\n" + stderr[-3000:], foretold=foretold)
+    return Outcome(name, 1, foretold=foretold)
+
+
+def foretold_outcome(outcomes, device):
+    """Of all scripts of a pass, 95 in 100 have the foretold peak to the byte."""
+    known = [o for o in outcomes if o.foretold is not None]
+    missed = [o.name for o in known if not o.foretold]
+    detail = f"{len(missed)} of {len(known)} peaks were not foretold: {', '.join(missed)}"
+    failed = int(len(missed) * 20 > len(known))
+    return Outcome(name_on("foretold peaks", device), 1 - failed, failed, detail=detail)
 
 
 def tests_of(suite):
@@ -208,6 +242,8 @@ def run_pass(tl, device, kinds, patterns):
         jobs += [(run_script, tl, p, device) for p in scripts if is_wanted(str(p), patterns)]
     with concurrent.futures.ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
         outcomes = list(pool.map(lambda job: timed(*job), jobs))
+    if "scripts" in kinds and not patterns:
+        outcomes.append(timed(foretold_outcome, outcomes, device))
     return outcomes + (run_cases(tl, patterns, device) if "cases" in kinds else [])
 
 

@@ -512,9 +512,15 @@ void pool_clear_cache(Device *device) {
     pool_trim(device->pool, 0);
 }
 
+uint64_t pool_most_bytes(const Pool *pool) {
+    uint64_t peak = pool->statistics.peak_bytes;
+    return peak > pool->most_bytes ? peak : pool->most_bytes;
+}
+
 void pool_reset_peak(Device *device) {
     Pool *pool = device->pool;
     if (device->foretold) foretell_peak_reset(device);
+    pool->most_bytes = pool_most_bytes(pool);
     pool->statistics.peak_bytes = pool->statistics.live_bytes;
     pool->statistics.peak_origin = origin_current;
     pool->accounts.peak_epoch++;

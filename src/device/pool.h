@@ -48,6 +48,7 @@ struct Pool {
     uint64_t limit;         // of live and cached bytes, as the device was last asked; 0: none
     uint64_t look_above;    // so many taken: it is asked again
     bool foresees;          // live and cached bytes have become many: foresight.large is to be told
+    uint64_t most_bytes;    // of live ones, before the peak was reset
     uint64_t stamp;         // counts returns to the cache
     uint64_t misses;        // counts allocations that the cache could not serve
     // Buffers in use, imported ones included, without those that are away; the newest first.
@@ -108,6 +109,8 @@ void pool_touch(Pool *pool, Buffer *buffer);
 void pool_set_purpose(Pool *pool, Buffer *buffer, BufferPurpose purpose);
 // Takes back the memory of everything that is still alive. Returns the bytes.
 uint64_t pool_purge(Pool *pool);
+// The most that was live at any moment, whatever has been reset since.
+uint64_t pool_most_bytes(const Pool *pool);
 // The timeline hears what every account holds that it does not know of.
 void pool_tell_timeline(Pool *pool);
 // Gives an imported buffer's memory back to its owner.

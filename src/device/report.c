@@ -214,15 +214,17 @@ static void append_pool_line(const PoolStatistics *statistics, Text *out) {
                 (unsigned long long)statistics->evictions);
 }
 
-static void append_statistics(const PoolStatistics *statistics, Text *out) {
+static void append_statistics(const Pool *pool, Text *out) {
+    const PoolStatistics *statistics = &pool->statistics;
     append_pool_line(statistics, out);
     text_format(out,
                 "live: %llu buffer%s, %.2f MB · peak %.2f MB · %.2f MB uploaded, %.2f MB "
-                "downloaded · %llu wait%s\n",
+                "downloaded · %llu wait%s · %llu bytes live at most, at any moment\n",
                 (unsigned long long)statistics->live_buffers, plural(statistics->live_buffers),
                 megabytes(statistics->live_bytes), megabytes(statistics->peak_bytes),
                 megabytes(statistics->bytes_uploaded), megabytes(statistics->bytes_downloaded),
-                (unsigned long long)statistics->waits, plural(statistics->waits));
+                (unsigned long long)statistics->waits, plural(statistics->waits),
+                (unsigned long long)pool_most_bytes(pool));
 }
 
 // `now` is "now" in the middle of a run, "after" at the end of it.
@@ -356,7 +358,7 @@ uint64_t memory_check(Device *device, Text *out) {
     if (leaks.buffers > 0) append_leak_warning(pool, leaks, out);
     SCOPED_TEXT(report);
     if (pool->settings.memory_check != MEMORY_CHECK_OFF) append_report(pool, "after", &report);
-    if (pool->settings.buffer_stats) append_statistics(&pool->statistics, &report);
+    if (pool->settings.buffer_stats) append_statistics(pool, &report);
     if (leaks.buffers > 0) {
         uint64_t purged = pool_purge(pool);
         text_format(out, "purged: %.2f MB returned to the device, %.2f MB remain\n",

@@ -1,9 +1,8 @@
 """tl check --memory: the peak that it foretells is the peak that a run has, to the byte.
 
-`python3 tests/cli/test_foretell.py --programs N` compares N generated programs, `--scripts` all of the suite's."""
+`python3 tests/cli/test_foretell.py --programs N` compares N generated programs; tests/run.py compares scripts."""
 import json
 import os
-import random
 import re
 import sys
 import tempfile
@@ -34,46 +33,9 @@ def most_of(found):
     return max(device["estimate"] if device["peak"] is None else device["peak"] for device in [found, *found["others"]])
 
 
-def directives(path):
-    """What tests/run.py gives a script: options, arguments, environment."""
-    text = path.read_text()
-
-    def words(name):
-        return " ".join(re.findall(rf"^// {name}: (.*)$", text, re.M)).replace("$FIXTURES", str(FIXTURES)).split()
-
-    options = [word for word in words("options") if word not in ("--test", "--bench")]
-    return options, words("args"), dict(word.split("=", 1) for word in words("env"))
-
-
-class Scripts(unittest.TestCase):
-    ALL = False
-    # Their sizes follow from numbers that only a run knows.
-    ESTIMATED = {"13_tales.tl", "26_fine_tuning.tl"}
-
-    def test_scripts_of_the_suite(self):
-        paths = sorted([*(ROOT / "tests/lang").glob("*.tl"), *(ROOT / "examples").glob("*.tl")])
-        if not self.ALL:
-            paths = random.Random(SEED).sample(paths, 30)
-        differing = 0
-        for path in paths:
-            options, arguments, env = directives(path)
-            peak, result = measured(*options, path, *arguments, env=env)
-            found = foretold(*options, path, *arguments, env=env)
-            with self.subTest(script=path.name, seed=SEED):
-                if found is None:
-                    self.assertNotEqual(result.status, 0)  # it is not a program
-                    continue
-                most = most_of(found)
-                if found["claim"] != "estimate":
-                    self.assertGreaterEqual(most, peak)
-                if path.name not in self.ESTIMATED:
-                    self.assertEqual(most, peak)
-                differing += most != peak
-        self.assertLessEqual(differing * 20, len(paths) + 20)
-
-
 class Programs(unittest.TestCase):
-    COUNT = 40
+    every_device = True
+    COUNT = 10 if "vulkan" in os.environ.get("TL_DEVICE", "") else 40
 
     def test_generated_programs(self):
         exact = 0
@@ -368,7 +330,4 @@ if __name__ == "__main__":
         at = sys.argv.index("--programs")
         Programs.COUNT = DataPrograms.COUNT = int(sys.argv[at + 1])
         del sys.argv[at:at + 2]
-    if "--scripts" in sys.argv:
-        Scripts.ALL = True
-        sys.argv.remove("--scripts")
     unittest.main()

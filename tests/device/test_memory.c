@@ -10,6 +10,7 @@
 
 #include "base/source.h"
 #include "device/buffer.h"
+#include "device/pool.h"
 #include "device/statistics.h"
 
 #include <cmocka.h> // after ours: its macro fail() has the name of our function
@@ -157,7 +158,7 @@ static void test_statistics_block(void **state) {
     assert_int_equal(memory_check(device, &text), 0);
     expect_text(&text, "pool: 1 cached, 1.00 MB · 1 allocated, 0 reused (0.0 %) · 0 evicted\n"
                        "live: 0 buffers, 0.00 MB · peak 1.00 MB · 0.50 MB uploaded, 0.00 MB "
-                       "downloaded · 0 waits\n");
+                       "downloaded · 0 waits · 1048576 bytes live at most, at any moment\n");
     device_close(device);
 }
 
@@ -169,6 +170,7 @@ static void test_reset_peak(void **state) {
     assert_int_equal(pool_statistics(device).peak_bytes, 9 * MEGABYTE);
     pool_reset_peak(device);
     assert_int_equal(pool_statistics(device).peak_bytes, MEGABYTE);
+    assert_int_equal(pool_most_bytes(device->pool), 9 * MEGABYTE);
     Text text = {0};
     memory_report(device, &text);
     assert_null(strstr(text_get(&text), "f(1, 2)"));
