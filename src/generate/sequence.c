@@ -229,8 +229,9 @@ Status network_pooled(const Network *network, Tensor *row, Tensor **out) {
 // The page computes on this cache until it gets another one.
 static void set_cache(const Network *network, KvCache *cache) {
     Value *field = &network->values[OPENED].as.instance->fields[network->cache_field];
-    SCOPED_VALUE(old) = *field;
+    Value old = *field;
     *field = value_handle(&handle_cache, cache);
+    value_release(old);
 }
 
 static KvCache *cache_of_steps(const Step *steps, size_t count) {

@@ -130,8 +130,9 @@ Value builtin_set(BuiltinCall *call) {
     int64_t at;
     TRY_VALUE(list_to_change(call, &list));
     TRY_VALUE(value_to_index(index, (int64_t)list->count, "a list", &at));
-    SCOPED_VALUE(old) = list->items[at];
+    Value old = list->items[at];
     list->items[at] = value_retain(item);
+    value_release(old);
     return value_none();
 }
 

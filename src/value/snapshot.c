@@ -110,8 +110,9 @@ void snapshot_take(Snapshot *snapshot) {
 }
 
 static void restore_place(Value *place, Value value) {
-    SCOPED_VALUE(old) = *place;
+    Value old = *place;
     *place = value_retain(value);
+    value_release(old);
 }
 
 static void restore_list(List *list, const Value *items, size_t count) {

@@ -155,6 +155,18 @@ class Style(unittest.TestCase):
                       if count > FUNCTION_LINES_MAX]
         self.assertEqual(wrong, [])
 
+    def test_what_a_scope_ends_is_used_in_it(self):
+        """clang refuses a variable that nothing reads, also where its clean-up would have an effect; gcc does not."""
+        wrong, seen = [], 0
+        for path in files("src/*.c"):
+            for found in re.finditer(r"^(?!typedef|#)[A-Za-z_][^;{}=]*?\b(\w+)\(([^;{}]*)\) \{\n(.*?)^\}", path.read_text(), re.M | re.S):
+                for name in re.findall(r"\bSCOPED_(?:VALUE|TENSOR|TEXT)\((\w+)\)", found[3]):
+                    seen += 1
+                    if len(re.findall(rf"\b{name}\b", found[3])) < 2:
+                        wrong.append(f"{path.relative_to(ROOT)}: {found[1]}: {name}")
+        self.assertGreater(seen, 500)
+        self.assertEqual(wrong, [])
+
     def test_architectures_stay_pages(self):
         lines = {path.name: path.read_text().count("\n") for path in files("std/models/*.tl")}
         self.assertGreater(len(lines), 10)
