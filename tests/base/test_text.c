@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/utf8.h"
@@ -164,12 +165,25 @@ static void test_error_record(void **state) {
     assert_int_equal(error->code, STATUS_OK);
 }
 
+static void test_base64(void **state) {
+    (void)state;
+    static const char *const wrong[] = {"AAA", "A===", "AA.A", "AA-A", "AA:A", "A A=", "=AAA"};
+    Text out = {0};
+    assert_true(base64_decode("Zm9vYg==", 8, &out) && base64_decode("+/8aZz09", 8, &out));
+    assert_int_equal(out.length, 10);
+    assert_memory_equal(out.bytes, "foob\xfb\xff\x1ag==", 10);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(base64_decode(wrong[i], strlen(wrong[i]), &out));
+    text_free(&out);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_quoted),          cmocka_unit_test(test_text),
         cmocka_unit_test(test_every_codepoint), cmocka_unit_test(test_invalid_utf8),
         cmocka_unit_test(test_letters),         cmocka_unit_test(test_arena),
         cmocka_unit_test(test_vector),          cmocka_unit_test(test_error_record),
+        cmocka_unit_test(test_base64),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
