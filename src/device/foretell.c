@@ -352,10 +352,12 @@ void foretell_bound(Buffer *buffer) {
     current()->bounded = true;
 }
 
+bool foretell_is_bounded(const Buffer *buffer) {
+    return buffer && buffer->device->foretold && ((const Foretold *)buffer->handle)->bounded;
+}
+
 void foretell_shape_read(const Buffer *buffer) {
-    if (!buffer || !buffer->device->foretold) return;
-    const Foretold *memory = buffer->handle;
-    if (memory->bounded) note_open(current(), origin_current.at);
+    if (foretell_is_bounded(buffer)) note_open(current(), origin_current.at);
 }
 
 bool foretell_knows(const Buffer *buffer) {
@@ -487,8 +489,9 @@ static Status run_foretold(Device *device, const KernelCall *call) {
     if (computed) TRY(compute(now, call));
     for (int i = 0; i < call->n_outputs; i++) {
         Foretold *memory = memory_of(call->outputs[i]);
-        memory->bounded |= bounded && call->outputs[i]->rank > 0;
-        bool replaced = view_fills_buffer(call->outputs[i]) && !changes_in_place(call->kernel);
+        bool changed = changes_in_place(call->kernel); // the shape is one that was there before
+        memory->bounded |= bounded && !changed && call->outputs[i]->rank > 0;
+        bool replaced = view_fills_buffer(call->outputs[i]) && !changed;
         memory->known = computed && (memory->known || replaced);
     }
     return STATUS_OK;

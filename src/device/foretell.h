@@ -93,6 +93,8 @@ void foretell_at_most(SourcePos at);
 // Whether it did; what gets its size from it is told so.
 bool foretell_most(const Buffer *source, int64_t most, int64_t *count);
 void foretell_bound(Buffer *buffer);
+// Whether what lies there may be smaller in a run. NULL is allowed.
+bool foretell_is_bounded(const Buffer *buffer);
 // The program looks at the shape of what may be smaller than it is here. NULL is allowed.
 void foretell_shape_read(const Buffer *buffer);
 // Whether the numbers of a buffer are known here; true of what is not foretold.

@@ -462,7 +462,6 @@ static Status foresee_large(void *context, uint64_t limit) {
     Pass pass = {.line = context, .limit = limit, .silent = true, .during = true};
     foretell_without_input(&pass);
     Status status = pass.why.length > 0 ? refuse(&pass) : STATUS_OK;
-    if (pass.forecast.peak_bytes <= limit) text_free(&pass.needs);
     if (!atomic_load(&pass.unfinished)) foresee_end(); // the rest would find the same
     end_pass(&pass);
     return status;

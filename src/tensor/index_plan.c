@@ -171,6 +171,7 @@ static Status pick_indexes(Walk *walk, Tensor *index) {
     foretell_ignore_reads(before);
     TRY(status);
     walk->plan->guessed |= guessed;
+    walk->plan->bounded |= foretell_is_bounded(index->view.buffer);
     for (int64_t i = 0; i < count; i++) {
         int64_t position = picked->positions[i];
         if (position < -size || position >= size) {

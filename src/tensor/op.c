@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/foretell.h"
 #include "device/walk.h"
 #include "device/work.h"
 #include "tensor/gradient/backward.h"
@@ -120,6 +121,21 @@ static Status run_with_numbers(const OpCall *call, Tensor **outputs) {
     return status;
 }
 
+static bool is_bounded(const Tensor *tensor) {
+    return tensor && foretell_is_bounded(tensor->view.buffer);
+}
+
+// What is made like something that may be smaller in a run may be smaller, too.
+static void carry_bounds(const OpCall *call, Tensor **outputs) {
+    bool bounded = false;
+    for (int i = 0; i < call->n_inputs; i++) bounded |= is_bounded(call->inputs[i].tensor);
+    for (int i = 0; i < call->n_many; i++) bounded |= is_bounded(call->many[i].tensor);
+    for (int i = 0; i < call->op->outputs && bounded; i++) {
+        const TensorView *view = &outputs[i]->view;
+        if (view->rank > 0 && view->buffer->device->foretold) foretell_bound(view->buffer);
+    }
+}
+
 static Status apply_plain(const OpCall *call, Tensor **outputs) {
     const OpRow *op = call->op;
     if (LIKELY(op->run == NULL)) return map_apply(op, call->inputs, call->n_inputs, outputs);
@@ -133,7 +149,9 @@ static Status apply_plain(const OpCall *call, Tensor **outputs) {
     }
     for (int i = 0; i < call->n_many; i++)
         if (call->many[i].tensor) TRY(check_input(op, call->many[i].tensor, &first));
-    return has_numbers ? run_with_numbers(call, outputs) : op->run(call, outputs);
+    TRY(has_numbers ? run_with_numbers(call, outputs) : op->run(call, outputs));
+    if (UNLIKELY(foretelling())) carry_bounds(call, outputs);
+    return STATUS_OK;
 }
 
 // Recorded by what it is made of; a result that would lose its gradient on the way must not pass

@@ -129,7 +129,9 @@ class Words(unittest.TestCase):
 
     def test_numbers_that_nothing_limits_have_no_bound(self):
         looks = ("zeros([sum(abs(x)) as int, 10])", "zeros([len(str(max(x))), 1000])", "zeros([len(f\"{max(x)}\".split()[0]), 1000])",
-                 "let y = x[x > 0.0]\nif len(y) < 60000 { zeros([3000, 1000]) }", "zeros([floor(max(x)) as int, 1000])",
+                 "let y = x[x > 0.0]\nif len(y) < 60000 { zeros([3000, 1000]) }",
+                 "let y = x[nonzero(x[:, 0] > 0.0)[:, 0]]\nif len(y) < 250 { zeros([3000, 1000]) }",
+                 "let y = zeros_like(x[x > 0.0])\nif len(y) < 60000 { zeros([3000, 1000]) }", "zeros([floor(max(x)) as int, 1000])",
                  "let names = { \"3\": 4 }\nif str(floor(max(x)) as int) in names { zeros([3000, 1000]) }",
                  "if str(max(x)) == \"4.0\" { zeros([3000, 1000]) }", "if str(max(x)) < \"4\" { zeros([3000, 1000]) }",
                  "for c in str(max(x)) { let y = zeros([100]) }", "for i in 0..30 { if any(x > i) { let y = zeros([100]) } }",
@@ -146,6 +148,14 @@ class Words(unittest.TestCase):
                 out = self.check(code).out
                 self.assertRegex(out, r"estimate +[\d.]+ MB   at program\.tl:\d")
                 self.assertRegex(out, "no bound: nothing limits what the numbers decide that are read at program.tl:[23]:")
+
+    def test_what_is_trained_on_chosen_rows_keeps_its_shape(self):
+        code = ("let x = randn([300, 300])\nlet w = learnable(randn([300, 100]))\nlet y = x[nonzero(x[:, 0] > 0.0)[:, 0]]\n"
+                "learn { objective: mean((y @ w) ** 2), optimizer: adam(lr: 0.1), epochs: 2, progress: false }\n"
+                "if w.shape[0] == 300 { let z = zeros([3000, 1000]) }\n")
+        found = json.loads(self.check(code, "--json").out)
+        self.assertEqual((found["claim"], [place["line"] for place in found["loose"]]), ("bound", [3]))
+        self.assertGreater(found["peak"], 3000 * 1000 * 4)
 
     def test_calls_that_take_long_lists_take_no_longer(self):
         code = "let l = list(true, \"x\") * 200000\nlet i = 0\nwhile i < l.len() { i += 1 }\nprint(l.pop(), join(l[1:2], \",\"))\n"

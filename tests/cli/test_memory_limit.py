@@ -449,6 +449,8 @@ class Limited(unittest.TestCase):
         self.assertIn("epoch", lines[1] + lines[-1])
         self.assertNotIn("needs", run_code(code).out)
         self.assertNotIn("needs", run_code(code, options=["--memory-limit", "4MB", "--quiet"]).out)
+        large = run_code(code.replace("1024, 64", "2048, 1024"), env={"TL_TEST_DEVICE_MB": "60"})  # an eighth before it trains
+        self.assertRegex(large.out, r"^needs \d\d\.\d\d MB of 60\.00 MB at program\.tl:3\n")
         twice = code + "if sum(rand([300, 300])) > 1.0 {\n" + code.replace("let w", "w") + "}\n"
         out = run_code(twice, options=["--memory-limit", "4MB"]).out
         self.assertEqual(out.count("needs"), 1)
