@@ -258,7 +258,7 @@ static inline void value_release_of(Value *value) {
     value_release(*value);
 }
 // A value of this scope, which must be given one: released when the scope is left.
-#define SCOPED_VALUE(name) Value name __attribute__((cleanup(value_release_of)))
+#define SCOPED_VALUE(name) Value name __attribute__((cleanup(value_release_of), unused))
 
 // "int", "string", "tensor", "list", "Point"...: what type(x) returns and errors say.
 const char *value_kind_name(Value value);
