@@ -360,6 +360,10 @@ void foretell_shape_read(const Buffer *buffer) {
     if (foretell_is_bounded(buffer)) note_open(current(), origin_current.at);
 }
 
+void foretell_shape_checked(const Buffer *buffer) {
+    if (foretell_is_bounded(buffer) && foretell_attempts()) note_open(current(), origin_current.at);
+}
+
 bool foretell_knows(const Buffer *buffer) {
     if (!buffer->device->foretold) return true;
     const Foretold *memory = buffer->handle;
@@ -486,6 +490,7 @@ static Status run_foretold(Device *device, const KernelCall *call) {
     note_operation(now, call);
     note_read_files(now, call);
     bool computed = is_computed(now, call), bounded = has_bounded_input(call);
+    if (bounded && now->attempts > 0) note_open(now, origin_current.at); // sizes may not agree
     if (computed) TRY(compute(now, call));
     for (int i = 0; i < call->n_outputs; i++) {
         Foretold *memory = memory_of(call->outputs[i]);

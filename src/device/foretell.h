@@ -97,6 +97,9 @@ void foretell_bound(Buffer *buffer);
 bool foretell_is_bounded(const Buffer *buffer);
 // The program looks at the shape of what may be smaller than it is here. NULL is allowed.
 void foretell_shape_read(const Buffer *buffer);
+// It is compared with others, or with an index: that decides only what happens where a handler
+// waits for the error. NULL is allowed.
+void foretell_shape_checked(const Buffer *buffer);
 // Whether the numbers of a buffer are known here; true of what is not foretold.
 bool foretell_knows(const Buffer *buffer);
 // They come from where nobody foretells them. Nothing where the buffer is not foretold.

@@ -2,6 +2,7 @@
 #include "eval/annotations.h"
 
 #include "check/types.h"
+#include "device/foretell.h"
 #include "eval/structs.h"
 #include "eval/upper.h"
 #include "tensor/op.h"
@@ -171,6 +172,10 @@ static Status check_dimensions(Frame *frame, const Annotation *annotation, const
                     shape.rank == 1 ? "" : "s", annotation->rank);
     for (int i = 0; i < shape.rank; i++) {
         int64_t wanted = dimension_wanted(frame, annotation, i, &shape);
+        if (wanted >= 0)
+            foretell_shape_checked(tensor->view.buffer);
+        else if (annotation->dimensions[i].slot >= 0)
+            foretell_shape_read(tensor->view.buffer);
         if (wanted >= 0 && wanted != shape.dims[i])
             return fail_dimension(annotation, tensor, i, wanted, what);
         dimension_bind(frame, &annotation->dimensions[i], shape.dims[i]);
@@ -330,6 +335,7 @@ static int tensor_fit(const Annotation *annotation, Value value) {
     int fit = !annotation->any_dtype && annotation->dtype == dtype ? RANK_MAX + 2 : 1;
     for (int i = 0; i < annotation->rank; i++) {
         int64_t wanted = annotation->dimensions[i].number;
+        if (wanted >= 0) foretell_shape_read(value.as.tensor->view.buffer);
         if (wanted >= 0 && wanted != value.as.tensor->view.dims[i]) return -1;
         fit += wanted >= 0;
     }

@@ -239,6 +239,7 @@ static Status broadcast_picked(IndexPlan *plan) {
 }
 
 Status index_plan_make(Tensor *x, const IndexItem *items, int count, IndexPlan *out) {
+    foretell_shape_checked(x->view.buffer);
     ASSERT(count >= 0 && count <= INDEX_ITEMS_MAX);
     *out = (IndexPlan){.picked_count = 0};
     Walk walk = {.x = x, .plan = out};

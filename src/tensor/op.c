@@ -122,7 +122,9 @@ static Status run_with_numbers(const OpCall *call, Tensor **outputs) {
 }
 
 static bool is_bounded(const Tensor *tensor) {
-    return tensor && foretell_is_bounded(tensor->view.buffer);
+    if (!tensor || !foretell_is_bounded(tensor->view.buffer)) return false;
+    foretell_shape_checked(tensor->view.buffer);
+    return true;
 }
 
 // What is made like something that may be smaller in a run may be smaller, too.
