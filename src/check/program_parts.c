@@ -171,7 +171,23 @@ static void note_need(void *context, Node *term) {
     if (name >= 0 && name != needs->but) needs->found[name] = true;
 }
 
-// Notes, by name, what the equation is made from, at any distance.
+// Whether a dimension along which the tensor goes on has an index of its own in the term.
+static bool is_at_step(const Parts *parts, const Node *term, int name) {
+    bool found = false;
+    for (size_t i = 0; i < RANK_MAX; i++)
+        found |= parts->program->growing[name] >> i & 1 && index_at(parts, term, i);
+    return found;
+}
+
+// Not one that gives the first or the next step of a tensor that goes on.
+static bool is_of_its_step(const Parts *parts, size_t equation) {
+    int name = target_of(parts, equation);
+    const Node *target = parts->equations[equation]->as.assign.target;
+    return parts->program->growing[name] == 0 || is_at_step(parts, target, name);
+}
+
+// Notes, by name, what the equation is made from, at any distance; of an update of `but` what is
+// made in its step.
 static bool *find_needed(const Parts *parts, size_t equation, int but) {
     size_t names = parts->program->name_count, before = 0, now = 0;
     Needs needs = {parts, arena_allocate(parts->checker->arena, names + 1), but};
@@ -181,7 +197,7 @@ static bool *find_needed(const Parts *parts, size_t equation, int but) {
         before = now;
         now = 0;
         for (size_t i = 0; i < parts->count; i++)
-            if (needs.found[target_of(parts, i)])
+            if (needs.found[target_of(parts, i)] && (but < 0 || is_of_its_step(parts, i)))
                 each_term(parts->equations[i]->as.assign.value, note_need, &needs);
         for (size_t i = 0; i < names; i++) now += needs.found[i];
     } while (now > before);
@@ -332,14 +348,6 @@ typedef struct Reading {
     const Word *before; // that takes the place of the name in terms of the same step, or NULL
 } Reading;
 
-// Whether a dimension along which the tensor goes on has an index of its own in the term.
-static bool is_at_step(const Parts *parts, const Node *term, int name) {
-    bool found = false;
-    for (size_t i = 0; i < RANK_MAX; i++)
-        found |= parts->program->growing[name] >> i & 1 && index_at(parts, term, i);
-    return found;
-}
-
 static void note_same(void *context, Node *term) {
     Reading *reading = context;
     const Node *target = reading->target;
@@ -383,7 +391,7 @@ static void make_update(const Parts *parts, size_t update) {
     for (size_t i = 0; i < parts->count; i++) {
         Node *equation = parts->equations[i];
         int target = target_of(parts, i);
-        if (i == update || needed[target])
+        if (i == update || (needed[target] && is_of_its_step(parts, i)))
             each_term(equation->as.assign.value, rename_term, &reading);
         if (i != update && target == name)
             take_word(word_of(equation->as.assign.target), reading.before);

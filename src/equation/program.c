@@ -207,6 +207,7 @@ typedef struct Settling {
     Value *values; // by name, as they are now; of other components theirs
     int *order;    // of the names: as the first round could make them, each from what it needs
     int made;
+    bool lengthens; // a tensor that goes on has become longer in this round
 } Settling;
 
 static bool is_member(const Settling *settling, int name) {
@@ -274,11 +275,20 @@ static Status first_round(Settling *settling) {
     return STATUS_OK;
 }
 
+static bool is_longer(const Value *value, const Value *before) {
+    if (value->kind != VALUE_TENSOR || before->kind != VALUE_TENSOR) return false;
+    Shape now = tensor_shape(value->as.tensor), old = tensor_shape(before->as.tensor);
+    bool longer = false;
+    for (int i = 0; i < now.rank && now.rank == old.rank; i++) longer |= now.dims[i] > old.dims[i];
+    return longer;
+}
+
 // Each name is made from the latest values: what lies behind each other in a row is gone through in
 // one round.
 static Status next_round(Settling *settling, double *largest, int *most) {
     ASSERT(settling->made > 0);
     *largest = -1.0;
+    settling->lengthens = false;
     for (int k = 0; k < settling->made; k++) {
         int name = settling->order[k];
         double change = 0.0;
@@ -286,6 +296,7 @@ static Status next_round(Settling *settling, double *largest, int *most) {
         Value value = make_value(settling->program, name, settling->values, false);
         if (failed(value)) return error_current()->code;
         Status status = value_change(before, value, &change);
+        settling->lengthens |= settling->program->names[name].growing && is_longer(&value, &before);
         settling->values[name] = value;
         value_release(before);
         TRY(status);
@@ -310,6 +321,12 @@ static Status settle(Settling *settling) {
         TRY(next_round(settling, &change, &most));
         if (change <= program->tolerance) return STATUS_OK;
     }
+    if (settling->lengthens) {
+        fail(STATUS_VALUE, "%s.%s has no end: nothing says how many steps it has", program->name,
+             program->names[most].name);
+        return fail_help("a tensor with the index of the step says it, as `rate` does in "
+                         "`X[t+1] = X[t] * rate[t]`");
+    }
     fail(STATUS_VALUE, "%s.%s has not settled in %lld iterations: it still changes by %g",
          program->name, program->names[most].name, (long long)program->iterations_max, change);
     return fail_help("max_iterations: and tolerance: of the program say when it ends");
@@ -328,7 +345,7 @@ static Status make_component(ProgramHandle *program, int component) {
     int count = program->name_count;
     Value values[count + 1];
     int order[count + 1];
-    Settling settling = {program, component, false, values, order, 0};
+    Settling settling = {program, component, false, values, order, 0, false};
     for (int i = 0; i < count; i++) {
         bool member = program->names[i].component == component;
         settling.loops |= member && program->names[i].loops;
