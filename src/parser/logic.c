@@ -418,7 +418,7 @@ static bool at_infer(const Parser *parser) {
     bool query = parser_is_name(parser_ahead(parser, 2), "query") &&
                  parser_ahead(parser, 3)->kind == TOKEN_NAME;
     const Token *behind = behind_call(parser, query ? 3 : 2);
-    return at_named(parser, "infer") && behind && behind->kind == TOKEN_QUESTION;
+    return at_named(parser, "infer") && behind;
 }
 
 static bool at_why(const Parser *parser) {
@@ -426,15 +426,14 @@ static bool at_why(const Parser *parser) {
     size_t ahead = parser_ahead(parser, 1)->kind == TOKEN_NOT ? 2 : 1;
     const Token *behind = behind_call(parser, ahead);
     if (parser_ahead(parser, ahead + 1)->kind == TOKEN_DOT) behind = behind_call(parser, ahead + 2);
-    return behind && behind->kind == TOKEN_QUESTION;
+    return behind;
 }
 
 // explain Name(..)?, explain Name?
 static bool at_explain(const Parser *parser) {
     if (!at_named(parser, "explain")) return false;
     const Token *behind = behind_call(parser, 1);
-    if (!behind) behind = parser_ahead(parser, 2);
-    return behind->kind == TOKEN_QUESTION;
+    return behind || parser_ahead(parser, 2)->kind == TOKEN_QUESTION;
 }
 
 bool parser_at_inference(const Parser *parser) {
