@@ -1,8 +1,9 @@
 // A program that runs is foretold next to its run, by a process of its own (tl check --memory) that
 // the system lets work when nothing else wants to. Where that shows that the program cannot fit,
 // the run fails at its next statement. It begins a quarter of a second after the program has opened
-// its device, so that short programs and those without tensors pay nothing. As long again it works
-// like any other process, which most programs that cannot fit are told in, however busy the run is.
+// its device, so that short programs and those without tensors pay nothing. For its first 150 ms of
+// processor time it is a process like any other, since a run that takes all cores would keep it
+// waiting: most programs that cannot fit are told in less.
 #define _GNU_SOURCE // vfork, SCHED_IDLE
 #include "main/foresee.h"
 
@@ -28,7 +29,7 @@
 
 enum {
     DELAY_MILLISECONDS = 250,
-    EAGER_MILLISECONDS = 250, // in its first ones the process is one like any other
+    EAGER_MILLISECONDS = 150, // of processor time, in which the process is one like any other
     LOOK_MILLISECONDS = 10,   // between two looks whether the process has ended
     WORK_SECONDS_MAX = 300,   // processor time; a program that takes longer is told as it grows
     MEMORY_PARTS = 8,         // of the machine's, one is the most that it may take for itself
@@ -179,6 +180,14 @@ static bool is_silent_for(int file, int milliseconds) {
     return poll(files, 2, milliseconds) == 0;
 }
 
+// Whether it has worked for so long; true where the system does not say.
+static bool has_worked(pid_t child, int milliseconds) {
+    clockid_t clock;
+    struct timespec worked;
+    if (clock_getcpuclockid(child, &clock) != 0 || clock_gettime(clock, &worked) != 0) return true;
+    return worked.tv_sec * 1000 + worked.tv_nsec / 1000000 >= milliseconds;
+}
+
 // False when it is over before the end.
 static bool read_all(int file, Text *out) {
     char bytes[4096];
@@ -198,7 +207,10 @@ static void foretell_run(Text *out) {
     if (pipe2(ends, O_CLOEXEC) != 0) return;
     pid_t child = start(forecast.words.items, ends[1]);
     close(ends[1]);
-    if (child > 0 && is_silent_for(ends[0], EAGER_MILLISECONDS)) put_last(child);
+    bool silent = child > 0;
+    while (silent && !has_worked(child, EAGER_MILLISECONDS))
+        silent = is_silent_for(ends[0], LOOK_MILLISECONDS);
+    if (silent) put_last(child);
     bool whole = read_all(ends[0], out);
     if (child > 0 && !whole) kill(child, SIGTERM);
     while (child > 0 && waitpid(child, NULL, WNOHANG) == 0 && !is_over_within(LOOK_MILLISECONDS))
