@@ -306,8 +306,9 @@ static void begun_take(Group *group) {
 }
 
 // The rows so far are kept, for further questions.
-static void begun_leave(Group *group) {
+static void begun_leave(Group *group, Edge edge) {
     store_forget_begun(group->store);
+    group->store->edge = edge;
     for (size_t i = 0; i < group->relations.count; i++)
         VECTOR_PUSH(&group->store->begun, group->relations.items[i]);
     begun_hide(group->store);
@@ -394,11 +395,12 @@ static Status group_run(Group *group) {
         status = round_run(group);
         going = goes_on(group);
     }
+    const Edge edge = seek ? seek_edge(seek) : (Edge){0};
     seek_free(seek);
     group->store->making = NULL;
     failure_place(status, endless);
     group_end(group, status != STATUS_OK);
-    if (status == STATUS_OK && going) begun_leave(group);
+    if (status == STATUS_OK && going) begun_leave(group, edge);
     return status;
 }
 
@@ -531,6 +533,8 @@ static Status can_stop(Store *store, const Question *question, bool *out) {
 Status store_answer(Store *store, const Question *question, bool *done) {
     *done = false;
     if (!question->relation->grows) return STATUS_OK;
+    *done = question_is_answered(store, question);
+    if (*done) return STATUS_OK;
     TRY(can_stop(store, question, done));
     if (!*done) return STATUS_OK;
     const Question *around = store->question;

@@ -345,8 +345,8 @@ static void extents_reach(const Rule *rule, Demand *const *demands, Extent *exte
 }
 
 // Of an expression that stands in the head: what it is to be.
-static void value_print(const Store *store, const Rule *rule, const Goal *goal,
-                        const Datum *variables, Text *out) {
+static void head_value_print(const Store *store, const Rule *rule, const Goal *goal,
+                             const Datum *variables, Text *out) {
     bool stands = goal->kind == GOAL_BIND && !rule->variable_names[goal->variable];
     if (!stands || variables[goal->variable] == CONSTANT_NONE) return;
     text_append_string(out, " = ");
@@ -366,7 +366,7 @@ static Status goals_refute(Store *store, const Rule *rule, const Extent *extents
     if (status == STATUS_OK && solved < plan.count) {
         text_append_string(out, ": nothing satisfies ");
         goal_print(store, plan.steps[solved].goal, run->variables, out);
-        value_print(store, rule, plan.steps[solved].goal, run->variables, out);
+        head_value_print(store, rule, plan.steps[solved].goal, run->variables, out);
         text_append_char(out, '\n');
     } else if (status == STATUS_OK) {
         text_append_string(out, ": what it gives is another value\n"); // of an aggregate

@@ -24,6 +24,7 @@ struct Seek {
     const Question *question;
     uint32_t *chosen; // a column of each of the relations, or ARITY_MAX
     bool rises;       // the way to the edge
+    bool beyond;      // what may still come lies beyond the edge
     bool follows;     // rules lead from beyond the edge to beyond it
     double edge;
     VECTOR(Known) known;
@@ -356,7 +357,27 @@ bool seek_ends(Seek *seek) {
     const Question *question = seek->question;
     const Table *rows = question->relation->derived;
     ASSERT(rows && question->relation->rounds.count > 0);
+    seek->beyond = false;
     if (question_is_ground(question) && table_has(rows, question->values)) return true;
-    return question->relation->rounds.count > 1 && others_are_through(seek) &&
-           ways_try(seek, rounds_end);
+    if (!question->relation->grows) return false;
+    seek->beyond = question->relation->rounds.count > 1 && others_are_through(seek) &&
+                   ways_try(seek, rounds_end);
+    return seek->beyond;
+}
+
+Edge seek_edge(const Seek *seek) {
+    const Relation *relation = seek->question->relation;
+    uint32_t column = seek->beyond ? *chosen_of(seek, relation) : ARITY_MAX;
+    return (Edge){column < ARITY_MAX ? relation : NULL, column, seek->rises, seek->edge};
+}
+
+bool question_is_answered(const Store *store, const Question *question) {
+    const Table *rows = question->relation->begun;
+    const Edge *edge = &store->edge;
+    double number;
+    if (!rows || !question_is_ground(question)) return false;
+    if (table_has(rows, question->values)) return true;
+    return edge->relation == question->relation &&
+           constant_number(&store->constants, question->values[edge->column], &number) &&
+           fabs(number) <= EXACT && (edge->rises ? number < edge->value : number > edge->value);
 }

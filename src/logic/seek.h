@@ -24,5 +24,8 @@ void seek_free(Seek *seek); // NULL is allowed
 // After a round: whether the one row that is asked for has come, or no row that may still come
 // matters.
 bool seek_ends(Seek *seek);
+Edge seek_edge(const Seek *seek); // after it has ended
+// Whether the one row that is asked for is among those begun, or cannot come any more.
+bool question_is_answered(const Store *store, const Question *question);
 
 #endif

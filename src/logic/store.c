@@ -58,6 +58,7 @@ void store_forget_begun(Store *store) {
         VECTOR_FREE(&relation->rounds);
     }
     VECTOR_FREE(&store->begun);
+    store->edge.relation = NULL;
 }
 
 void begun_show(Store *store) {

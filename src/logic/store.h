@@ -95,6 +95,13 @@ typedef struct StoreHost {
     double share_from;     // rows gone through that are worth it
 } StoreHost;
 
+typedef struct Edge {         // of a relation's begun rows: those that are missing lie beyond it
+    const Relation *relation; // NULL: nothing is known of them
+    uint32_t column;
+    bool rises;
+    double value;
+} Edge;
+
 struct Store {
     ConstantTable constants;
     StoreHost host;
@@ -113,6 +120,7 @@ struct Store {
     const RelationList *making; // what rows are added to; NULL: nothing is evaluated
     const struct Question *question; // for which alone rows are made (seek.h); or NULL
     RelationList begun;              // the relations with begun rows, evaluated together
+    Edge edge;                       // of one of them
     bool endless;                    // that recursion has no bound that can be seen
     CellsRoom room;                  // that sets of bits may take together
     struct Profile *profile;         // of the evaluation that runs; NULL: nobody asks
