@@ -166,7 +166,8 @@ void arena_free(Arena *arena) {
 }
 
 void memory_free_of(void *pointer_or_vector) {
-    void *memory;
+    void *memory, *none = NULL;
     memcpy(&memory, pointer_or_vector, sizeof memory);
     free(memory);
+    memcpy(pointer_or_vector, &none, sizeof none);
 }

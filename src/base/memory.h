@@ -60,6 +60,7 @@ void arena_free(Arena *arena);
 void *vector_grow(void *items, size_t *capacity, size_t item_bytes);
 
 // Before the declaration of a pointer to memory, or of a VECTOR: freed when its scope is left.
+// A function that fails leaves NULL: memory_free_of(out).
 #define SCOPED_MEMORY __attribute__((cleanup(memory_free_of)))
 void memory_free_of(void *pointer_or_vector);
 

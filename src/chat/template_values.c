@@ -61,11 +61,14 @@ Status template_count_items(size_t *steps, int line, size_t count) {
 }
 
 Status template_items(size_t *steps, int line, Value value, const char *what, Value *out) {
-    *out = value_to_items(value, what);
-    if (out->kind == VALUE_FAIL) return error_current()->code;
-    ASSERT(out->kind == VALUE_LIST || out->kind == VALUE_TUPLE);
-    Status status = template_count_items(steps, line, out->as.list->count);
-    if (status != STATUS_OK) value_release(*out);
+    Value items = value_to_items(value, what);
+    if (items.kind == VALUE_FAIL) return error_current()->code;
+    ASSERT(items.kind == VALUE_LIST || items.kind == VALUE_TUPLE);
+    Status status = template_count_items(steps, line, items.as.list->count);
+    if (status == STATUS_OK)
+        *out = items;
+    else
+        value_release(items);
     return status;
 }
 

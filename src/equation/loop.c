@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "equation/run.h"
+#include "value/print.h"
 
 typedef struct Loop {
     EquationRun *run;
@@ -52,8 +53,10 @@ static Status first_states(Loop *loop) {
     const EquationLoop *plan = &loop->run->plan->loop;
     if (plan->start < 0) return zero_state(loop);
     Value start = loop->run->values[plan->start];
-    ASSERT(!plan->kept || start.kind == VALUE_TENSOR);
     loop->run->at = loop->run->plan->left[plan->dim].span;
+    if (plan->kept && start.kind != VALUE_TENSOR)
+        return fail(STATUS_TYPE, "the first rows are those of a tensor, but this is %s",
+                    value_shown(start).text);
     for (int i = 0; i < plan->rows; i++) {
         if (!plan->kept) {
             loop->history[loop->count++] = value_retain(start);

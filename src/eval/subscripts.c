@@ -283,7 +283,7 @@ static Status read_mask(Tensor *mask, int64_t **out, size_t *count) {
     *count = (size_t)tensor_count(mask);
     *out = memory_allocate_zeroed(*count, sizeof **out);
     Status status = tensor_read_integers(mask, *out);
-    if (status != STATUS_OK) free(*out);
+    if (status != STATUS_OK) memory_free_of(out);
     return status;
 }
 

@@ -29,7 +29,7 @@ static Status upload(const Audio *audio, Tensor **out) {
             numbers[c * frames + i] = audio->numbers[i * channels + c];
     if (numbers) status = buffer_upload((*out)->view.buffer, 0, numbers, bytes);
     free(numbers);
-    if (status != STATUS_OK) tensor_release(*out);
+    if (status != STATUS_OK) tensor_release_of(out);
     return status;
 }
 

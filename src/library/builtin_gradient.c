@@ -237,7 +237,7 @@ static Status check_result(Value result, Tensor **out) {
     Status status =
         fail(STATUS_SHAPE, "grad needs a function that gives one floating-point number, not %s",
              tensor_type_name(*out).text);
-    tensor_release(*out);
+    tensor_release_of(out);
     return status;
 }
 
@@ -381,8 +381,7 @@ static Status take_gradient(Value given, const Tensor *input, Tensor **out) {
     if (same || have.rank == 0) return STATUS_OK;
     Status status = fail(STATUS_SHAPE, "custom_grad: the gradient of %s cannot be %s",
                          tensor_type_name(input).text, tensor_type_name(*out).text);
-    tensor_release(*out);
-    *out = NULL;
+    tensor_release_of(out);
     return status;
 }
 

@@ -35,7 +35,7 @@ static Status upload(const Image *image, Tensor **out) {
     size_t count = (size_t)(image->channels * image->height * image->width);
     Status status =
         buffer_upload((*out)->view.buffer, 0, image->numbers, count * sizeof *image->numbers);
-    if (status != STATUS_OK) tensor_release(*out);
+    if (status != STATUS_OK) tensor_release_of(out);
     return status;
 }
 

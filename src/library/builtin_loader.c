@@ -193,7 +193,7 @@ static Status upload(const void *bytes, const DataField *field, int64_t count, T
     TRY(tensor_new(device, field->dtype, &shape, out));
     size_t size = (size_t)count * data_field_bytes(field);
     Status status = size ? buffer_upload((*out)->view.buffer, 0, bytes, size) : STATUS_OK;
-    if (status != STATUS_OK) tensor_release(*out);
+    if (status != STATUS_OK) tensor_release_of(out);
     return status;
 }
 

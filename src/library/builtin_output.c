@@ -261,7 +261,7 @@ static Status read_numbers(Value value, const char *what, double **out, Shape *s
     *out = memory_allocate_zeroed((size_t)tensor_count(tensor), sizeof(double));
     Status status = tensor_read_floats(tensor, *out);
     tensor_release(tensor);
-    if (status != STATUS_OK) free(*out);
+    if (status != STATUS_OK) memory_free_of(out);
     return status;
 }
 

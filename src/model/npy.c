@@ -136,7 +136,7 @@ Status npy_read(const char *path, Tensor **out) {
     TRY(file_map_open(path, &map));
     Status parsed = npy_parse(file_map_bytes(map), file_map_length(map), path, out);
     Status status = file_map_check(map);
-    if (status != STATUS_OK && parsed == STATUS_OK) tensor_release(*out);
+    if (status != STATUS_OK && parsed == STATUS_OK) tensor_release_of(out);
     file_map_release(map);
     return status == STATUS_OK ? parsed : status;
 }

@@ -195,7 +195,7 @@ static Status upload(const Reading *reading, const void *bytes, Tensor **out) {
     TRY(tensor_new(device, reading->dtype, &reading->shape, out));
     Status status =
         reading->bytes ? buffer_upload((*out)->view.buffer, 0, bytes, reading->bytes) : STATUS_OK;
-    if (status != STATUS_OK) tensor_release(*out);
+    if (status != STATUS_OK) tensor_release_of(out);
     return status;
 }
 
@@ -283,7 +283,7 @@ static Status upload_place(const Reading *reading, const Place *place, FileMap *
     if (length != reading->bytes) return fail_length(reading, length, "bytes");
     TRY(upload_raw(reading, file_map_bytes(map) + offset, out));
     Status status = file_map_check(map);
-    if (status != STATUS_OK) tensor_release(*out);
+    if (status != STATUS_OK) tensor_release_of(out);
     return status;
 }
 

@@ -22,7 +22,7 @@ Status ranks_bytes_of(Tensor *x, char **out, size_t *bytes) {
     Status status =
         read ? buffer_download(whole->view.buffer, whole->view.offset, *out, *bytes) : STATUS_OK;
     tensor_release(whole);
-    if (status != STATUS_OK) free(*out);
+    if (status != STATUS_OK) memory_free_of(out);
     return status;
 }
 
@@ -39,7 +39,7 @@ static Status tensor_of(const char *data, const Tensor *like, const Shape *shape
     TRY(tensor_new(like->device, tensor_dtype(like), shape, out));
     size_t bytes = (size_t)tensor_count(*out) * dtype_size(tensor_dtype(like));
     Status status = bytes == 0 ? STATUS_OK : buffer_upload((*out)->view.buffer, 0, data, bytes);
-    if (status != STATUS_OK) tensor_release(*out);
+    if (status != STATUS_OK) tensor_release_of(out);
     return status;
 }
 
@@ -268,7 +268,7 @@ static Status finish_receiving(RanksTransfer *transfer, Tensor **out) {
     Status status = ranks_wait(code, running);
     if (status == STATUS_OK && bytes) status = buffer_upload((*out)->view.buffer, 0, data, bytes);
     free(data);
-    if (status != STATUS_OK) tensor_release(*out);
+    if (status != STATUS_OK) tensor_release_of(out);
     return status;
 }
 

@@ -96,7 +96,7 @@ Status op_input_tensor(const OpInput *input, Tensor **out) {
     }
     TRY(number_tensor(input->scalar, out));
     Status status = tensor_materialize(*out);
-    if (status != STATUS_OK) tensor_release(*out);
+    if (status != STATUS_OK) tensor_release_of(out);
     return status;
 }
 

@@ -45,7 +45,7 @@ static Status download_elements(Tensor *tensor, void **out, DType *dtype) {
     if (bytes)
         status = buffer_download(contiguous->view.buffer, contiguous->view.offset, *out, bytes);
     tensor_release(contiguous);
-    if (status != STATUS_OK) free(*out);
+    if (status != STATUS_OK) memory_free_of(out);
     return status;
 }
 

@@ -183,8 +183,7 @@ static Status place_scores(const OpCall *call, Tensor *x, Tensor *index, Tensor 
 static Status scores_of(const OpCall *call, Tensor **out) {
     TRY(compose_floating(call->inputs[0].tensor, out));
     if (tensor_rank(*out) > 0 && (*out)->view.dims[tensor_rank(*out) - 1] > 0) return STATUS_OK;
-    tensor_release(*out);
-    *out = NULL;
+    tensor_release_of(out);
     return fail(STATUS_SHAPE, "%s: there is nothing to choose from in %s", call->op->name,
                 tensor_type_name(call->inputs[0].tensor).text);
 }

@@ -45,8 +45,10 @@ Tensor *tensor_view_of(Tensor *source, const TensorView *view);
 Tensor *tensor_from_buffer(Buffer *buffer, size_t offset, DType dtype, const Shape *shape);
 Tensor *tensor_retain(Tensor *tensor);
 void tensor_release(Tensor *tensor); // NULL is allowed
+// What a function has made before it fails: the place is NULL then, as a SCOPED_TENSOR needs it.
 static inline void tensor_release_of(Tensor **tensor) {
     tensor_release(*tensor);
+    *tensor = NULL;
 }
 // A temporary of this scope: released when the scope is left, by TRY as well as by its end.
 #define SCOPED_TENSOR(name) Tensor *name __attribute__((cleanup(tensor_release_of))) = NULL
