@@ -57,6 +57,39 @@ Status shape_attention_sinks(const TensorType *q, const TensorType *sinks) {
                 tensor_type_text(sinks).text, tensor_type_text(q).text);
 }
 
+// Whether a type has those sizes.
+static bool has_sizes(const TensorType *type, int rank, const int64_t *sizes) {
+    bool fits = type->shape.rank == rank;
+    for (int i = 0; fits && i < rank; i++) fits = !sizes_differ(type->shape.dims[i], sizes[i]);
+    return fits;
+}
+
+static Status fail_linear(const char *name, const TensorType *wrong, const TensorType *q,
+                          const TensorType *v) {
+    return fail(STATUS_SHAPE, "linear_attention: %s is %s, which does not fit q %s and v %s", name,
+                tensor_type_text(wrong).text, tensor_type_text(q).text, tensor_type_text(v).text);
+}
+
+Status shape_linear_attention(const TensorType *const inputs[6], Shape *out) {
+    const TensorType *q = inputs[0], *k = inputs[1], *v = inputs[2], *decay = inputs[3];
+    if (q->shape.rank != 3 || v->shape.rank != 3)
+        return fail(STATUS_SHAPE,
+                    "linear_attention: q and v must be [rows, heads, numbers], but they are %s "
+                    "and %s",
+                    tensor_type_text(q).text, tensor_type_text(v).text);
+    const int64_t *keys = q->shape.dims, *values = v->shape.dims;
+    const int64_t state[3] = {keys[2], keys[1], values[2]};
+    if (!has_sizes(k, 3, keys)) return fail_linear("k", k, q, v);
+    if (sizes_differ(keys[0], values[0]) || sizes_differ(keys[1], values[1]))
+        return fail_linear("v", v, q, v);
+    if (!has_sizes(decay, 2, keys) && !has_sizes(decay, 3, keys))
+        return fail_linear("decay", decay, q, v);
+    if (inputs[4] && !has_sizes(inputs[4], 3, state)) return fail_linear("state", inputs[4], q, v);
+    if (inputs[5] && !has_sizes(inputs[5], 2, keys)) return fail_linear("beta", inputs[5], q, v);
+    *out = (Shape){.rank = 3, .dims = {size_add(keys[0], keys[2]), keys[1], values[2]}};
+    return STATUS_OK;
+}
+
 Status shape_rope(const TensorType *x, int64_t rotary) {
     int rank = x->shape.rank;
     if (rank < 3)

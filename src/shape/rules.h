@@ -82,6 +82,8 @@ Status shape_pool(const char *op, const TensorType *x, const Pooling *options, S
 Status shape_attention_sinks(const TensorType *q, const TensorType *sinks);
 Status shape_attention(const TensorType *q, const TensorType *k, const TensorType *v,
                        const TensorType *mask, Shape *leading) MUST_USE;
+// q, k, v, decay, state, beta; the last two may be NULL. out: of the result.
+Status shape_linear_attention(const TensorType *const inputs[6], Shape *out) MUST_USE;
 Status shape_rope(const TensorType *x, int64_t rotary) MUST_USE; // rotary SIZE_UNKNOWN: any
 Status shape_rope_table(const TensorType *x, const TensorType *table, int64_t rotary,
                         int64_t offset) MUST_USE;

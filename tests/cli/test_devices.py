@@ -102,6 +102,7 @@ CALLS |= {
     "cndl_rope_tables": ["cndl_rope(heads, precompute_rope_cos(8, 9), precompute_rope_sin(8, 9))"],
     "precompute_rope_cos": ["precompute_rope_cos(8, 5)"], "precompute_rope_sin": ["precompute_rope_sin(8, 5)"],
     "attention": ["attention(heads, keys, keys, causal: true)", "attention(heads, keys, keys)"],
+    "linear_attention": ["linear_attention(heads, heads, heads, sigmoid(heads))", "linear_attention(heads, heads / 3, heads, sigmoid(heads[..., 0]), keys.reshape([10, 8])[:8].unsqueeze(1).broadcast_to([8, 4, 8]), sigmoid(heads[..., 1]))"],
     "attention_with_cache": ["attention_with_cache(reshape(heads, [3, 32]), reshape(heads, [3, 32]), reshape(heads, [3, 32]), eye(32).to(D), heads: 4)"],
     "repeat_kv": ["repeat_kv(keys, 2)"],
     "gather": ["gather(x, 0, j)"], "scatter": ["scatter(x, 0, broadcast_to(reshape(i, [3, 1]), [3, 5]), y)"],

@@ -28,21 +28,22 @@ syntax keyword tlBuiltin grammar graph_attention group_norm gru_cell gt hardswis
 syntax keyword tlBuiltin help here hessian hook huber_loss image_folder index_of index_select
 syntax keyword tlBuiltin inf input insert int_to_tokenids inv is_empty is_training isfinite
 syntax keyword tlBuiltin isinf isnan jacobian join json_schema jvp keys kl_div layer_norm le
-syntax keyword tlBuiltin leaky_relu len linear linspace lion list_dir lnorm load load_audio
-syntax keyword tlBuiltin load_facts load_image load_model load_model_f16 load_model_f32 load_onnx
-syntax keyword tlBuiltin load_tokenizer load_weight_cache_f16 load_weight_cache_f32 load_weight_cache_gguf_f16
-syntax keyword tlBuiltin load_weight_cache_gguf_f32 loader local_rank log log10 log1p log2
-syntax keyword tlBuiltin log_sigmoid log_softmax logical_and logical_not logical_or logsumexp
-syntax keyword tlBuiltin lower lstm_cell lt mae_loss map margin_ranking_loss masked_fill masked_select
-syntax keyword tlBuiltin match_regex matmul max max_pool2d maximum mean median memory memory_report
-syntax keyword tlBuiltin meta min min_p minimum mish mod mse_loss mul multinomial nan ndim
-syntax keyword tlBuiltin ne neg new_tensor_buffer nll_loss nonzero norm normal normalize_features
-syntax keyword tlBuiltin numel one_hot ones ones_like ord outer pad padding_mask panic parameters
-syntax keyword tlBuiltin parse_json parts permute pi plot pop positional_encoding pow precompute_rope_cos
-syntax keyword tlBuiltin precompute_rope_sin predict_head_complex predict_head_distmult predict_head_transe
-syntax keyword tlBuiltin predict_tail_complex predict_tail_distmult predict_tail_transe presence_penalty
-syntax keyword tlBuiltin print print_top_k prod push qr rand rand_like randint randn random_normal
-syntax keyword tlBuiltin range_i rank read_csv read_file read_lines read_sql recv reduce reduce_scatter
+syntax keyword tlBuiltin leaky_relu len linear linear_attention linspace lion list_dir lnorm
+syntax keyword tlBuiltin load load_audio load_facts load_image load_model load_model_f16 load_model_f32
+syntax keyword tlBuiltin load_onnx load_tokenizer load_weight_cache_f16 load_weight_cache_f32
+syntax keyword tlBuiltin load_weight_cache_gguf_f16 load_weight_cache_gguf_f32 loader local_rank
+syntax keyword tlBuiltin log log10 log1p log2 log_sigmoid log_softmax logical_and logical_not
+syntax keyword tlBuiltin logical_or logsumexp lower lstm_cell lt mae_loss map margin_ranking_loss
+syntax keyword tlBuiltin masked_fill masked_select match_regex matmul max max_pool2d maximum
+syntax keyword tlBuiltin mean median memory memory_report meta min min_p minimum mish mod mse_loss
+syntax keyword tlBuiltin mul multinomial nan ndim ne neg new_tensor_buffer nll_loss nonzero
+syntax keyword tlBuiltin norm normal normalize_features numel one_hot ones ones_like ord outer
+syntax keyword tlBuiltin pad padding_mask panic parameters parse_json parts permute pi plot
+syntax keyword tlBuiltin pop positional_encoding pow precompute_rope_cos precompute_rope_sin
+syntax keyword tlBuiltin predict_head_complex predict_head_distmult predict_head_transe predict_tail_complex
+syntax keyword tlBuiltin predict_tail_distmult predict_tail_transe presence_penalty print print_top_k
+syntax keyword tlBuiltin prod push qr rand rand_like randint randn random_normal range_i rank
+syntax keyword tlBuiltin read_csv read_file read_lines read_sql recv reduce reduce_scatter
 syntax keyword tlBuiltin regex relational_aggregate relu rem remove repeat repeat_kv repetition_penalty
 syntax keyword tlBuiltin replace replace_regex reset_peak_memory reshape reversed rms_norm
 syntax keyword tlBuiltin rmsprop rng_state roll rope rotate_score round rsqrt sample save save_audio

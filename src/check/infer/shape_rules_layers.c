@@ -378,6 +378,26 @@ Status shape_rule_attention(const RuleCall *call, const Fact **out) {
     return rule_give(call, rule_floating(dtype), &shape, out);
 }
 
+Status shape_rule_linear_attention(const RuleCall *call, const Fact **out) {
+    GIVEN_X(q);
+    GIVEN_X(k);
+    GIVEN_X(v);
+    GIVEN_X(decay);
+    OPTIONAL_X(state);
+    OPTIONAL_X(beta);
+    const TensorType *inputs[6] = {
+        &q, &k, &v, &decay, state_given ? &state : NULL, beta_given ? &beta : NULL};
+    DType dtype = DTYPE_FLOAT32;
+    for (int i = 0; i < 6 && dtype != DTYPE_COUNT; i++) {
+        if (!inputs[i] || inputs[i]->dtype == DTYPE_FLOAT32) continue;
+        if (inputs[i]->dtype == DTYPE_COUNT || inputs[i]->dtype == DTYPE_FLOAT64)
+            dtype = inputs[i]->dtype;
+    }
+    Shape shape;
+    TRY(shape_linear_attention(inputs, &shape));
+    return rule_give(call, dtype, &shape, out);
+}
+
 Status shape_rule_cached_attention(const RuleCall *call, const Fact **out) {
     GIVEN_X(q);
     GIVEN_X(k);

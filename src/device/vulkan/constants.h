@@ -14,6 +14,7 @@
 #include "shaders/host/copy.h"
 #include "shaders/host/gather.h"
 #include "shaders/host/index_put.h"
+#include "shaders/host/linear_attention.h"
 #include "shaders/host/map.h"
 #include "shaders/host/matmul.h"
 #include "shaders/host/matmul_matrix.h"
@@ -63,6 +64,7 @@ typedef union VulkanConstants {
     ConvolutionWeightsConstants convolution_weights;
     GatherConstants gather;
     IndexPutConstants index_put;
+    LinearAttentionConstants linear_attention;
     MapConstants map;
     MatmulConstants matmul;
     MatmulMatrixConstants matmul_matrix;
