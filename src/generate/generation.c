@@ -130,6 +130,7 @@ static void guess(const Generation *generation) {
     if (network->context > 0 && count + most > (size_t)network->context)
         most = (size_t)network->context - count;
     if (most == 0 || network->boundary > 0 || network->cache_field < 0) return;
+    if (kv_cache_has_states(generation->sequence->cache)) return; // they are not taken back
     for (size_t run = NGRAM_MAX; run >= 1; run--)
         for (size_t at = count > run ? count - run : 0; at-- > 0;) {
             if (memcmp(all + at, all + count - run, run * sizeof *all) != 0) continue;

@@ -193,16 +193,32 @@ static bool kept_is_whole(const Kept *kept) {
     return strcmp(text, said) == 0;
 }
 
-// The rows of each layer, as many as there are ids: another page, with fewer layers, may have
-// written it, and anybody may have put it there.
+static Tensor *kept_state(const Kept *kept, int64_t layer, int index) {
+    char name[48];
+    snprintf(name, sizeof name, "s.%lld.%d", (long long)layer, index);
+    return named_tensors_find(&kept->tensors, name);
+}
+
+static bool kept_has_side(const Kept *kept, char side, int64_t layer) {
+    char name[32];
+    snprintf(name, sizeof name, "%c.%lld", side, (long long)layer);
+    const Tensor *rows = named_tensors_find(&kept->tensors, name);
+    return rows && tensor_rank(rows) > 0 && rows->view.dims[0] == (int64_t)kept->count;
+}
+
+// The rows of each layer, as many as there are ids, or its states: another page, with fewer layers,
+// may have written it, and anybody may have put it there.
 static bool kept_has_rows(const Kept *kept, const Network *network) {
     bool has = true;
-    for (int64_t i = 0; i < 2 * network->layers && has; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "%c.%lld", i % 2 ? 'v' : 'k', (long long)(i / 2));
-        const Tensor *rows = named_tensors_find(&kept->tensors, name);
-        has = rows && tensor_rank(rows) > 0 && rows->view.dims[0] == (int64_t)kept->count;
-    }
+    for (int64_t i = 0; i < network->layers && has; i++)
+        has =
+            kept_state(kept, i, 0) || (kept_has_side(kept, 'k', i) && kept_has_side(kept, 'v', i));
+    return has;
+}
+
+static bool kept_has_states(const Kept *kept, const Network *network) {
+    bool has = false;
+    for (int64_t i = 0; i < network->layers && !has; i++) has = kept_state(kept, i, 0) != NULL;
     return has;
 }
 
@@ -213,11 +229,12 @@ static size_t common(const int64_t *a, size_t a_count, const int64_t *b, size_t 
 }
 
 // How many of the ids a kept text can serve. One that was computed past a boundary, where all is
-// computed anew, serves no text that ends before it.
+// computed anew, serves no text that ends before it; states serve what goes on from their end.
 static size_t serves(const PromptCache *cache, const Kept *kept, const int64_t *ids, size_t count) {
     size_t shared = common(kept->ids, kept->count, ids, count - 1);
     size_t boundary = (size_t)cache->network->boundary;
     bool lost = boundary > 0 && kept->count > boundary && shared <= boundary;
+    lost = lost || (shared < kept->count && kept_has_states(kept, cache->network));
     return lost ? 0 : shared;
 }
 
@@ -269,6 +286,11 @@ static Status load_side(const Kept *kept, char side, int64_t layer, size_t rows,
 }
 
 static Status load_layer(const Kept *kept, int64_t layer, size_t rows, KvCache *cache) {
+    KvStates states = {0};
+    for (Tensor *state;
+         states.count < KV_STATES_MAX && (state = kept_state(kept, layer, states.count));)
+        states.items[states.count++] = state;
+    if (states.count > 0) return kv_cache_step(cache, layer, &states, (int64_t)rows);
     SCOPED_TENSOR(k);
     SCOPED_TENSOR(v);
     TRY(load_side(kept, 'k', layer, rows, &k));
@@ -315,8 +337,14 @@ Status prompt_cache_find(const PromptCache *cache, const int64_t *ids, size_t co
 // --- keeping
 
 static Status add_rows(const Sequence *sequence, NamedTensors *out) {
-    char name[32];
+    char name[48];
     for (int64_t i = 0; i < kv_cache_layers(sequence->cache); i++) {
+        const KvStates *states = kv_cache_states(sequence->cache, i);
+        for (int s = 0; states && s < states->count; s++) {
+            snprintf(name, sizeof name, "s.%lld.%d", (long long)i, s);
+            named_tensors_add(out, name, tensor_retain(states->items[s]));
+        }
+        if (states) continue;
         Tensor *k, *v;
         TRY(kv_cache_keys(sequence->cache, i, &k));
         snprintf(name, sizeof name, "k.%lld", (long long)i);

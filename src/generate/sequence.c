@@ -175,6 +175,7 @@ Status sequence_truncate(Sequence *sequence, size_t count) {
     TRY(need_cache(sequence->network));
     size_t boundary = (size_t)sequence->network->boundary;
     if (boundary > 0 && sequence->count > boundary && count <= boundary) count = 0;
+    if (kv_cache_has_states(sequence->cache)) count = 0;
     TRY(kv_cache_truncate(sequence->cache, (int64_t)count));
     sequence->count = count;
     return STATUS_OK;
@@ -243,6 +244,12 @@ static KvCache *cache_of_steps(const Step *steps, size_t count) {
     return kv_cache_batch(parts, count);
 }
 
+// After a step that failed. States that went on are lost, and with them the whole text.
+static void cut_to_text(Sequence *sequence) {
+    kv_cache_cut(sequence->cache, (int64_t)sequence->count);
+    if ((size_t)kv_cache_rows(sequence->cache) < sequence->count) sequence->count = 0;
+}
+
 static Status forward(const Step *steps, size_t count, Tensor **out) {
     const Network *network = steps[0].sequence->network;
     size_t total = 0, at = 0;
@@ -266,7 +273,7 @@ static Status forward(const Step *steps, size_t count, Tensor **out) {
         if (status == STATUS_OK)
             sequence_take(sequence, steps[i].ids, steps[i].count);
         else if (sequence->cache)
-            kv_cache_cut(sequence->cache, (int64_t)sequence->count);
+            cut_to_text(sequence);
     }
     return status;
 }

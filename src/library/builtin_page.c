@@ -13,6 +13,7 @@
 #include "tensor/gradient/tape.h"
 #include "value/builtin.h"
 #include "value/convert.h"
+#include "value/print.h"
 
 static Status one_tensor(const Handle *handle, const Value *arguments, size_t count, Tensor **out) {
     if (count != 1)
@@ -274,26 +275,31 @@ static void release_rows(Rows *rows) {
     tensor_release(rows->v);
 }
 
+// Tensors one after the other along dimension 0.
+static Status join_rows(Tensor *const *parts, size_t count, Tensor **out) {
+    SCOPED_MEMORY OpInput *inputs = memory_allocate_zeroed(count, sizeof *inputs);
+    for (size_t i = 0; i < count; i++) inputs[i] = op_tensor(parts[i]);
+    OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = 0};
+    OpCall join = {
+        .op = &op_rows[OP_concat], .attributes = &attributes, .many = inputs, .n_many = (int)count};
+    return op_apply(&join, out);
+}
+
 static Status attend_each(const Rows *all, KvCache *batch, Tensor **out) {
     size_t count = kv_cache_part_count(batch), done = 0;
-    SCOPED_MEMORY OpInput *results = memory_allocate_zeroed(count, sizeof *results);
+    SCOPED_MEMORY Tensor **results = memory_allocate_zeroed(count, sizeof *results);
     Status status = STATUS_OK;
     int64_t begin = 0;
     for (; done < count && status == STATUS_OK; done++) {
         KvPart part = kv_cache_part(batch, done, 0);
         Rows rows = {0};
         status = slice_rows(all, begin, part.rows, &rows);
-        if (status == STATUS_OK) status = attend(&rows, part.cache, &results[done].tensor);
+        if (status == STATUS_OK) status = attend(&rows, part.cache, &results[done]);
         release_rows(&rows);
         begin += part.rows;
     }
-    OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = 0};
-    OpCall join = {.op = &op_rows[OP_concat],
-                   .attributes = &attributes,
-                   .many = results,
-                   .n_many = (int)count};
-    if (status == STATUS_OK) status = op_apply(&join, out);
-    for (size_t i = 0; i < done; i++) tensor_release(results[i].tensor);
+    if (status == STATUS_OK) status = join_rows(results, count, out);
+    for (size_t i = 0; i < done; i++) tensor_release(results[i]);
     return status;
 }
 
@@ -328,6 +334,101 @@ Value builtin_cache_attend(BuiltinCall *call) {
     Tensor *mixed = NULL;
     TRY_VALUE(attend_all(call, &mixed));
     return value_tensor(mixed);
+}
+
+// --- states in place of rows
+
+// The rows of one text, as a value; what they are slices of are all items of a list.
+static Status rows_of_text(const List *all, int64_t begin, int64_t count, Value *out) {
+    SCOPED_VALUE(rows) = value_list(all->count);
+    for (size_t i = 0; i < all->count; i++) {
+        SCOPED_TENSOR(whole);
+        Tensor *part;
+        TRY(value_to_tensor(all->items[i], "rows", &whole));
+        TRY(tensor_slice(whole, 0, begin, begin + count, &part));
+        list_push(rows.as.list, value_tensor(part));
+    }
+    *out = value_retain(rows);
+    return STATUS_OK;
+}
+
+static Value states_value(const KvStates *states) {
+    Value list = value_list(KV_STATES_MAX);
+    for (int i = 0; states && i < states->count; i++)
+        list_push(list.as.list, value_tensor(tensor_retain(states->items[i])));
+    return list;
+}
+
+static Status take_states(Value result, KvStates *out, Tensor **y) {
+    const List *pair = result.kind == VALUE_TUPLE ? result.as.list : NULL;
+    const List *states = pair && pair->count == 2 && pair->items[1].kind == VALUE_LIST
+                             ? pair->items[1].as.list
+                             : NULL;
+    if (!states || states->count == 0 || states->count > KV_STATES_MAX)
+        return fail(STATUS_TYPE,
+                    "by must give a tensor and a list of 1 to %d states, but it gave %s",
+                    KV_STATES_MAX, value_shown(result).text);
+    for (size_t i = 0; i < states->count; i++) {
+        if (states->items[i].kind != VALUE_TENSOR)
+            return fail(STATUS_TYPE, "a state must be a tensor, but it is %s",
+                        value_shown(states->items[i]).text);
+        out->items[out->count++] = states->items[i].as.tensor;
+    }
+    return value_to_tensor(pair->items[0], "the result of by", y);
+}
+
+static Status step_text(BuiltinCall *call, int64_t layer, KvPart part, int64_t begin,
+                        Tensor **out) {
+    SCOPED_VALUE(rows) = value_none();
+    TRY(rows_of_text(call->arguments[2].as.list, begin, part.rows, &rows));
+    SCOPED_VALUE(states) = states_value(kv_cache_states(part.cache, layer));
+    SCOPED_VALUE(result) =
+        interp_call(call->interp, call->arguments[3], (Value[]){rows, states}, 2);
+    if (result.kind == VALUE_FAIL)
+        return error_current()->code == STATUS_OK ? STATUS_INTERRUPT : error_current()->code;
+    KvStates next = {0};
+    TRY(take_states(result, &next, out));
+    Status status = kv_cache_step(part.cache, layer, &next, part.rows);
+    if (status != STATUS_OK) tensor_release_of(out);
+    return status;
+}
+
+static Status count_rows(const List *rows, int64_t *out) {
+    *out = -1;
+    for (size_t i = 0; i < rows->count; i++) {
+        SCOPED_TENSOR(x);
+        TRY(value_to_tensor(rows->items[i], "rows", &x));
+        int64_t count = tensor_rank(x) > 0 ? x->view.dims[0] : -1;
+        if (count < 0 || (*out >= 0 && count != *out)) *out = -2;
+        if (*out == -1) *out = count;
+    }
+    if (*out >= 0) return STATUS_OK;
+    return fail(STATUS_SHAPE, "rows must be tensors with as many rows each");
+}
+
+static Status step_texts(BuiltinCall *call, Tensor **out) {
+    KvCache *cache = call->arguments[0].as.handle->payload;
+    int64_t layer, total, begin = 0;
+    TRY(value_to_int(call->arguments[1], "layer", &layer));
+    TRY(count_rows(call->arguments[2].as.list, &total));
+    size_t count = kv_cache_part_count(cache), done = 0;
+    if (count == 1) return step_text(call, layer, kv_cache_part(cache, 0, total), 0, out);
+    SCOPED_MEMORY Tensor **results = memory_allocate_zeroed(count, sizeof *results);
+    Status status = STATUS_OK;
+    for (; done < count && status == STATUS_OK; done++) {
+        KvPart part = kv_cache_part(cache, done, 0);
+        status = step_text(call, layer, part, begin, &results[done]);
+        begin += part.rows;
+    }
+    if (status == STATUS_OK) status = join_rows(results, count, out);
+    for (size_t i = 0; i < done; i++) tensor_release(results[i]);
+    return status;
+}
+
+Value builtin_cache_step(BuiltinCall *call) {
+    Tensor *y = NULL;
+    TRY_VALUE(step_texts(call, &y));
+    return value_tensor(y);
 }
 
 // --- rows by position

@@ -19,6 +19,8 @@ typedef struct CacheSide {
 
 typedef struct CacheLayer {
     CacheSide keys, values;
+    KvStates states;    // in place of rows
+    int64_t state_rows; // that they stand for
 } CacheLayer;
 
 struct KvCache {
@@ -57,12 +59,19 @@ KvCache *kv_cache_retain(KvCache *cache) {
     return cache;
 }
 
+static void clear_states(CacheLayer *layer) {
+    for (int i = 0; i < layer->states.count; i++) tensor_release(layer->states.items[i]);
+    layer->states = (KvStates){0};
+    layer->state_rows = 0;
+}
+
 void kv_cache_release(KvCache *cache) {
     ASSERT(cache->refs > 0);
     if (--cache->refs > 0) return;
     for (int64_t i = 0; i < cache->layer_count; i++) {
         tensor_release(cache->layers[i].keys.storage);
         tensor_release(cache->layers[i].values.storage);
+        clear_states(&cache->layers[i]);
     }
     for (size_t i = 0; i < cache->part_count; i++) kv_cache_release(cache->parts[i].cache);
     free(cache->parts);
@@ -78,6 +87,10 @@ DType kv_cache_dtype(const KvCache *cache) {
     return cache->dtype;
 }
 
+static int64_t rows_of(const CacheLayer *layer) {
+    return layer->states.count > 0 ? layer->state_rows : layer->keys.rows;
+}
+
 int64_t kv_cache_rows(const KvCache *cache) {
     int64_t rows = 0;
     for (size_t i = 0; i < cache->part_count; i++) {
@@ -85,12 +98,12 @@ int64_t kv_cache_rows(const KvCache *cache) {
         if (of_part > rows) rows = of_part;
     }
     for (int64_t i = 0; i < cache->layer_count; i++)
-        if (cache->layers[i].keys.rows > rows) rows = cache->layers[i].keys.rows;
+        if (rows_of(&cache->layers[i]) > rows) rows = rows_of(&cache->layers[i]);
     return rows;
 }
 
 int64_t kv_cache_layer_rows(const KvCache *cache, int64_t layer) {
-    return layer >= 0 && layer < cache->layer_count ? cache->layers[layer].keys.rows : 0;
+    return layer >= 0 && layer < cache->layer_count ? rows_of(&cache->layers[layer]) : 0;
 }
 
 static Status check_layer(const KvCache *cache, int64_t layer) {
@@ -255,8 +268,49 @@ Status kv_cache_truncate(KvCache *cache, int64_t rows) {
     return STATUS_OK;
 }
 
+// --- states
+
+bool kv_cache_has_states(const KvCache *cache) {
+    bool has = false;
+    for (int64_t i = 0; i < cache->layer_count && !has; i++)
+        has = cache->layers[i].states.count > 0;
+    return has;
+}
+
+const KvStates *kv_cache_states(const KvCache *cache, int64_t layer) {
+    bool there = layer >= 0 && layer < cache->layer_count && cache->layers[layer].states.count > 0;
+    return there ? &cache->layers[layer].states : NULL;
+}
+
+Status kv_cache_step(KvCache *cache, int64_t layer, const KvStates *states, int64_t rows) {
+    ASSERT(states->count > 0 && states->count <= KV_STATES_MAX && rows >= 0);
+    TRY(check_layer(cache, layer));
+    CacheLayer *kept = &cache->layers[layer];
+    CacheLayer before = *kept;
+    kept->states = *states;
+    kept->state_rows = before.state_rows + rows;
+    for (int i = 0; i < states->count; i++) {
+        tensor_retain(states->items[i]);
+        buffer_note_purpose(states->items[i]->view.buffer, PURPOSE_CACHE);
+    }
+    clear_states(&before);
+    return STATUS_OK;
+}
+
+// Whether cutting to so many rows takes back some that states hold.
+static bool cuts_states(const KvCache *cache, int64_t rows) {
+    bool cuts = false;
+    for (int64_t i = 0; i < cache->layer_count && !cuts; i++)
+        cuts = cache->layers[i].states.count > 0 && cache->layers[i].state_rows > rows;
+    return cuts;
+}
+
 void kv_cache_cut(KvCache *cache, int64_t rows) {
     ASSERT(rows >= 0);
+    if (cuts_states(cache, rows)) {
+        rows = 0;
+        for (int64_t i = 0; i < cache->layer_count; i++) clear_states(&cache->layers[i]);
+    }
     for (int64_t i = 0; i < cache->layer_count; i++) {
         CacheLayer *layer = &cache->layers[i];
         if (layer->keys.rows > rows) layer->keys.rows = rows;
@@ -287,6 +341,10 @@ KvCache *kv_cache_fork(const KvCache *cache) {
     for (int64_t i = 0; i < cache->layer_count; i++) {
         fork_side(&fork->layers[i].keys, &cache->layers[i].keys);
         fork_side(&fork->layers[i].values, &cache->layers[i].values);
+        fork->layers[i].states = cache->layers[i].states;
+        fork->layers[i].state_rows = cache->layers[i].state_rows;
+        for (int s = 0; s < fork->layers[i].states.count; s++)
+            tensor_retain(fork->layers[i].states.items[s]);
     }
     return fork;
 }

@@ -24,7 +24,17 @@ int64_t kv_cache_rows(const KvCache *cache);                      // of the laye
 int64_t kv_cache_layer_rows(const KvCache *cache, int64_t layer); // 0 for one out of range
 int64_t kv_cache_layers(const KvCache *cache);
 DType kv_cache_dtype(const KvCache *cache);
-// Keeps the first `rows` rows of every layer.
+// A layer may keep states in place of rows: tensors that stand for all rows of the text so far.
+enum { KV_STATES_MAX = 4 };
+typedef struct KvStates {
+    Tensor *items[KV_STATES_MAX]; // borrowed where they are given, and where they are taken
+    int count;
+} KvStates;
+const KvStates *kv_cache_states(const KvCache *cache, int64_t layer); // NULL: it has none
+// The states after `rows` more rows. STATUS_INDEX for a layer out of range.
+Status kv_cache_step(KvCache *cache, int64_t layer, const KvStates *states, int64_t rows) MUST_USE;
+bool kv_cache_has_states(const KvCache *cache);
+// Keeps the first `rows` rows of every layer; none where that would take back what states hold.
 Status kv_cache_truncate(KvCache *cache, int64_t rows) MUST_USE;
 void kv_cache_cut(KvCache *cache, int64_t rows); // the same where rows >= 0 is known
 // A second cache with the same rows; the two share memory until one of them grows.

@@ -723,3 +723,269 @@ class Llama4(Mixtral):
                 x = add(x, self.part(b, "attn_output", mixed))
                 rows[at] = add(x, self.feed_forward(b, norm(x, self.get(b, "ffn_norm"))))
         return [self.score(norm(x, self.weights["output_norm.weight"])) for x in rows]
+
+
+class Qwen35(Net):
+    """Three of four layers have a state that the gated delta rule changes; attention with gates; norms by head."""
+    name, half, layers, groups, values, state, taps, part_size = "qwen35", True, 5, 2, 4, 6, 4, 4
+    in_turn, experts, used = True, 0, 2
+
+    def __init__(self, seed, more=None):
+        more = {"ssm.conv_kernel": self.taps, "ssm.state_size": self.state, "ssm.group_count": self.groups, "ssm.time_step_rank": self.values,
+                "ssm.inner_size": self.values * self.state, "full_attention_interval": 4, "feed_forward_length": WIDE, "attention.value_length": SIZE,
+                "rope.dimension_count": self.part_size, "rope.dimension_sections": [1, 1, 0, 0], **(more or {})}
+        if self.experts:
+            more.update({"expert_count": self.experts, "expert_used_count": self.used, "expert_feed_forward_length": WIDE, "expert_shared_feed_forward_length": WIDE})
+        super().__init__(seed, more)
+        self.frequencies = plain_frequencies(size=self.part_size)
+
+    def add_layer(self, b):
+        r, w = self.random, self.weights
+        keys, inner = self.groups * self.state, self.values * self.state
+        for name in ("attn_norm", "post_attention_norm"):
+            w[f"{b}{name}.weight"] = r.vector(WIDTH)
+        if int(b.split(".")[1]) % 4 == 3:
+            shapes = {"attn_q": (2 * HEADS * SIZE, WIDTH), "attn_k": (HEADS_KV * SIZE, WIDTH), "attn_v": (HEADS_KV * SIZE, WIDTH),
+                      "attn_output": (WIDTH, HEADS * SIZE)}
+            w[b + "attn_q_norm.weight"], w[b + "attn_k_norm.weight"] = r.vector(SIZE), r.vector(SIZE)
+        else:
+            shapes = {"attn_qkv": (2 * keys + inner, WIDTH), "attn_gate": (inner, WIDTH), "ssm_out": (WIDTH, inner),
+                      "ssm_conv1d": (2 * keys + inner, self.taps), **self.rates()}
+            w[b + "ssm_dt.bias"] = r.vector(self.values)
+            w[b + "ssm_a"] = [-abs(a) for a in r.vector(self.values)]
+            w[b + "ssm_norm.weight"] = r.vector(self.state)
+        for name, (rows, columns) in shapes.items():
+            w[f"{b}{name}.weight"] = r.matrix(rows, columns)
+        self.add_feed_forward(b)
+
+    def rates(self):
+        return {"ssm_beta": (self.values, WIDTH), "ssm_alpha": (self.values, WIDTH)}
+
+    def rates_of(self, b, h):
+        return self.part(b, "ssm_beta", h), self.part(b, "ssm_alpha", h)
+
+    def add_feed_forward(self, b):
+        if not self.experts:
+            return super().add_feed_forward(b)
+        shapes = (("gate", WIDE, WIDTH), ("up", WIDE, WIDTH), ("down", WIDTH, WIDE))
+        self.weights[b + "ffn_gate_inp.weight"] = self.random.matrix(self.experts, WIDTH)
+        self.weights[b + "ffn_gate_inp_shexp.weight"] = self.random.matrix(1, WIDTH)
+        for name, rows, columns in shapes:
+            self.weights[f"{b}ffn_{name}_exps.weight"] = [self.random.matrix(rows, columns) for _ in range(self.experts)]
+            self.weights[f"{b}ffn_{name}_shexp.weight"] = self.random.matrix(rows, columns)
+
+    def feed_forward(self, b, h):
+        if not self.experts:
+            return super().feed_forward(b, h)
+        shares = softmax(self.part(b, "ffn_gate_inp", h))
+        best = sorted(range(self.experts), key=lambda e: -shares[e])[:self.used]
+        scale = 1.0 / (1.0 + math.exp(-self.part(b, "ffn_gate_inp_shexp", h)[0]))
+        mixed = [silu(g) * u for g, u in zip(self.part(b, "ffn_gate_shexp", h), self.part(b, "ffn_up_shexp", h))]
+        result = [a * scale for a in self.part(b, "ffn_down_shexp", mixed)]
+        for e in best:
+            gate, up = (linear(h, self.get(b, f"ffn_{name}_exps")[e]) for name in ("gate", "up"))
+            y = linear([silu(g) * u for g, u in zip(gate, up)], self.get(b, "ffn_down_exps")[e])
+            result = [a + c * shares[e] / sum(shares[i] for i in best) for a, c in zip(result, y)]
+        return result
+
+    def by_state(self, b, rows):
+        size, keys, taps = self.state, self.groups * self.state, self.get(b, "ssm_conv1d")
+        line = [[0.0] * len(taps)] * (self.taps - 1) + [self.part(b, "attn_qkv", h) for h in rows]
+        states = [[[0.0] * size for _ in range(size)] for _ in range(self.values)]  # [key][value]
+        result = []
+        for at, h in enumerate(rows):
+            x = [silu(sum(line[at + j][c] * taps[c][j] for j in range(self.taps))) for c in range(len(taps))]
+            unit = [[a / math.sqrt(sum(y * y for y in part) + 1e-5) for a in part] for part in heads_of(x[:2 * keys], size)]
+            values, gates, outs = heads_of(x[2 * keys:], size), heads_of(self.part(b, "attn_gate", h), size), []
+            beta, alpha = self.rates_of(b, h)
+            for v in range(self.values):
+                g = v % self.groups if self.in_turn else v // (self.values // self.groups)
+                q, k = [a / math.sqrt(size) for a in unit[g]], unit[self.groups + g]
+                decay = math.exp(math.log1p(math.exp(alpha[v] + self.get(b, "ssm_dt", "bias")[v])) * self.weights[b + "ssm_a"][v])
+                state = [[a * decay for a in line_] for line_ in states[v]]
+                share = 1.0 / (1.0 + math.exp(-beta[v]))
+                more = [share * (values[v][e] - sum(state[d][e] * k[d] for d in range(size))) for e in range(size)]
+                states[v] = [[state[d][e] + k[d] * more[e] for e in range(size)] for d in range(size)]
+                y = norm([sum(states[v][d][e] * q[d] for d in range(size)) for e in range(size)], self.get(b, "ssm_norm"))
+                outs += [a * silu(c) for a, c in zip(y, gates[v])]
+            result.append(self.part(b, "ssm_out", outs))
+        return result
+
+    def by_attention(self, b, rows):
+        keys, values, result = [], [], []
+        for at, h in enumerate(rows):
+            both = heads_of(self.part(b, "attn_q", h), 2 * SIZE)
+            def turned(heads, name):
+                heads = self.by_head(b, name, heads)
+                return [rotate(x[:self.part_size], at, self.frequencies, True) + x[self.part_size:] for x in heads]
+            keys.append(turned(heads_of(self.part(b, "attn_k", h)), "attn_k_norm"))
+            values.append(heads_of(self.part(b, "attn_v", h)))
+            mixed = attend(turned([x[:SIZE] for x in both], "attn_q_norm"), keys, values, at, SIZE ** -0.5)
+            gate = [a for x in both for a in x[SIZE:]]
+            result.append(self.part(b, "attn_output", [a / (1.0 + math.exp(-g)) for a, g in zip(mixed, gate)]))
+        return result
+
+    def logits(self, ids):
+        rows = [self.embed(id) for id in ids]
+        for i in range(self.layers):
+            b = f"blk.{i}."
+            mix = self.by_attention if i % 4 == 3 else self.by_state
+            mixed = mix(b, [norm(x, self.get(b, "attn_norm")) for x in rows])
+            for at, x in enumerate(rows):
+                x = add(x, mixed[at])
+                rows[at] = add(x, self.feed_forward(b, norm(x, self.get(b, "post_attention_norm"))))
+        return [self.score(norm(x, self.weights["output_norm.weight"])) for x in rows]
+
+
+class Qwen35Moe(Qwen35):
+    name, experts = "qwen35moe", 5
+
+
+class Qwen3Next(Qwen35Moe):
+    name, in_turn = "qwen3next", False
+
+    def rates(self):
+        return {"ssm_ba": (2 * self.values, WIDTH)}
+
+    def rates_of(self, b, h):
+        each = heads_of(self.part(b, "ssm_ba", h), 2 * self.values // self.groups)
+        count = self.values // self.groups
+        return [a for part in each for a in part[:count]], [a for part in each for a in part[count:]]
+
+
+class Mamba2(Net):
+    """Layers by a state alone; subclasses put attention and feed-forward parts between."""
+    name, half, layers, groups, values, inner, state, taps = "mamba2", True, 3, 2, 4, 24, 5, 4
+    rotates = True
+
+    def __init__(self, seed, more=None):
+        super().__init__(seed, {"ssm.conv_kernel": self.taps, "ssm.state_size": self.state, "ssm.group_count": self.groups,
+                                "ssm.time_step_rank": self.values, "ssm.inner_size": self.inner, **(more or {})})
+
+    def kind(self, layer):
+        return "s"  # of the letters s (state), a (attention), f (feed-forward)
+
+    def add_layer(self, b):
+        r, w, kind = self.random, self.weights, self.kind(int(b.split(".")[1]))
+        w[b + "attn_norm.weight"] = r.vector(WIDTH)
+        columns = self.inner + 2 * self.groups * self.state
+        shapes = {}
+        if "s" in kind:
+            shapes.update({"ssm_in": (self.inner + columns + self.values, WIDTH), "ssm_conv1d": (columns, self.taps), "ssm_out": (WIDTH, self.inner)})
+            w[b + "ssm_conv1d.bias"], w[b + "ssm_dt.bias"] = r.vector(columns), r.vector(self.values)
+            w[b + "ssm_a"] = [[-abs(a)] for a in r.vector(self.values)]
+            w[b + "ssm_d"] = [[a] for a in r.vector(self.values)]
+            w[b + "ssm_norm.weight"] = [r.vector(self.inner // self.groups) for _ in range(self.groups)]
+        if "a" in kind:
+            shapes.update({"attn_q": (HEADS * SIZE, WIDTH), "attn_k": (HEADS_KV * SIZE, WIDTH), "attn_v": (HEADS_KV * SIZE, WIDTH),
+                           "attn_output": (WIDTH, HEADS * SIZE)})
+        for name, (rows, columns) in shapes.items():
+            w[f"{b}{name}.weight"] = r.matrix(rows, columns)
+        if "f" in kind:
+            self.add_feed_forward(b)
+
+    def by_state(self, b, rows):
+        inner, keys, each, result = self.inner, self.groups * self.state, self.inner // self.values, []
+        entered, taps = [self.part(b, "ssm_in", h) for h in rows], self.get(b, "ssm_conv1d")
+        line = [[0.0] * len(taps)] * (self.taps - 1) + [x[inner:inner + len(taps)] for x in entered]
+        states = [[[0.0] * each for _ in range(self.state)] for _ in range(self.values)]
+        for at, x in enumerate(entered):
+            mixed = [silu(sum(line[at + j][c] * taps[c][j] for j in range(self.taps)) + self.get(b, "ssm_conv1d", "bias")[c]) for c in range(len(taps))]
+            b_, c_, y = heads_of(mixed[inner:inner + keys], self.state), heads_of(mixed[inner + keys:], self.state), []
+            for h, values in enumerate(heads_of(mixed[:inner], each)):
+                g, pace = h // (self.values // self.groups), math.log1p(math.exp(x[inner + len(taps) + h] + self.get(b, "ssm_dt", "bias")[h]))
+                decay = math.exp(pace * self.weights[b + "ssm_a"][h][0])
+                states[h] = [[a * decay + b_[g][d] * values[e] * pace for e, a in enumerate(states[h][d])] for d in range(self.state)]
+                y += [sum(states[h][d][e] * c_[g][d] for d in range(self.state)) + values[e] * self.weights[b + "ssm_d"][h][0] for e in range(each)]
+            y = [a * silu(z) for a, z in zip(y, x)]
+            normed = [a for part, weight in zip(heads_of(y, inner // self.groups), self.get(b, "ssm_norm")) for a in norm(part, weight)]
+            result.append(self.part(b, "ssm_out", normed))
+        return result
+
+    def by_attention(self, b, rows):
+        keys, values, result = [], [], []
+        for at, h in enumerate(rows):
+            q, k, v = self.project(b, h)
+            if self.rotates:
+                q, k = ([self.turn(0, head, at) for head in part] for part in (q, k))
+            keys.append(k)
+            values.append(v)
+            result.append(self.part(b, "attn_output", attend(q, keys, values, at, self.scale)))
+        return result
+
+    def logits(self, ids):
+        rows = [self.embed(id) for id in ids]
+        for i in range(self.layers):
+            b, kind = f"blk.{i}.", self.kind(i)
+            normed = [norm(x, self.get(b, "attn_norm")) for x in rows]
+            parts = [part(b, normed) for letter, part in (("s", self.by_state), ("a", self.by_attention)) if letter in kind]
+            for at, x in enumerate(rows):
+                for part in parts:
+                    x = add(x, self.after(b, "", part[at]))
+                if "f" in kind:
+                    h = norm(x, self.get(b, "ffn_norm")) if self.get(b, "ffn_norm") else normed[at]
+                    x = add(x, self.after(b, "", self.feed_forward(b, h)))
+                rows[at] = x
+        return [self.score(norm(x, self.weights["output_norm.weight"])) for x in rows]
+
+
+class GraniteHybrid(Mamba2):
+    name, half, layers, groups, inner, scale = "granitehybrid", False, 4, 1, 48, 0.25
+
+    def __init__(self, seed, rotates=1):
+        self.rotates = bool(rotates)
+        super().__init__(seed, {"embedding_scale": 3.0, "attention.scale": 0.25, "residual_scale": 0.4, "logit_scale": 2.0, "feed_forward_length": WIDE,
+                                "attention.value_length": SIZE, "attention.head_count_kv": [0, HEADS_KV, 0, HEADS_KV],
+                                **({} if rotates else {"rope.scaling.finetuned": False})})
+
+    def kind(self, layer):
+        return "af" if layer % 2 else "sf"
+
+    def add_layer(self, b):
+        super().add_layer(b)
+        self.weights[b + "ffn_norm.weight"] = self.random.vector(WIDTH)
+
+    def embed(self, id):
+        return [a * 3.0 for a in super().embed(id)]
+
+    def after(self, b, name, x):
+        return [a * 0.4 for a in x]
+
+    def score(self, x):
+        return [a / 2.0 for a in super().score(x)]
+
+
+class NemotronH(Mamba2):
+    name, layers, rotates = "nemotron_h", 5, False
+
+    def __init__(self, seed):
+        kinds = [self.kind(i) for i in range(self.layers)]
+        super().__init__(seed, {"feed_forward_length": [WIDE if k == "f" else 0 for k in kinds], "attention.value_length": SIZE,
+                                "attention.head_count_kv": [HEADS_KV if k == "a" else 0 for k in kinds], "attention.layer_norm_epsilon": 1e-5})
+
+    def kind(self, layer):
+        return "sfasf"[layer]
+
+    def add_feed_forward(self, b):
+        super().add_feed_forward(b)
+        del self.weights[b + "ffn_gate.weight"]
+
+    def feed_forward(self, b, h):
+        return self.part(b, "ffn_down", [max(a, 0.0) ** 2 for a in self.part(b, "ffn_up", h)])
+
+
+class FalconH1(Mamba2):
+    name = "falcon-h1"
+
+    def __init__(self, seed):
+        super().__init__(seed, {"feed_forward_length": WIDE, "attention.value_length": SIZE})
+
+    def kind(self, layer):
+        return "saf"
+
+    def add_layer(self, b):
+        super().add_layer(b)
+        self.weights[b + "ffn_norm"] = self.random.vector(WIDTH)
+
+    def get(self, b, name, kind="weight"):
+        return self.weights[b + name] if name == "ffn_norm" else super().get(b, name, kind)

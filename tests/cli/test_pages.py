@@ -167,6 +167,49 @@ class Pages(unittest.TestCase):
                 print("near")""", cwd=folder, env={"TL_MEMORY_CHECK": "strict"})
             self.assertEqual((result.out, result.status), ("near\n", 0), result.err)
 
+    def test_states_in_place_of_attention(self):
+        for name in ("Qwen35", "Qwen35Moe", "Qwen3Next", "Mamba2", "GraniteHybrid", "NemotronH", "FalconH1"):
+            with self.subTest(name):
+                self.same(getattr(language_models, name)(44))
+        self.same(language_models.GraniteHybrid(45, rotates=0))
+
+    def test_texts_that_are_kept_as_states(self):
+        """A text goes on from its states, alone or among others, from a cache, a copy, or a file; taken back it is computed anew."""
+        for net in (language_models.Qwen35(46), language_models.NemotronH(47)):
+            with self.subTest(net.name), tempfile.TemporaryDirectory() as folder:
+                Path(folder, "a.gguf").write_bytes(file_of(net.meta, net.weights))
+                result = run("-e", """
+                    let m = load_model("a.gguf", cache: float32)
+                    let texts = list(list(1, 3, 5), list(2, 4, 6, 8, 10, 1, 3), list(7))
+                    let alone = [generate(m, text, max_tokens: 6, temperature: 0) for text in texts]
+                    assert_eq(generate(m, texts, max_tokens: 6, temperature: 0), alone)
+                    assert_eq(generate(m, texts[1], max_tokens: 6, temperature: 0, speculate: 4), alone[1])
+                    let whole = texts[1] + alone[1]
+
+                    let cache = KVCache::of(m)
+                    assert_eq(generate(m, texts[1], max_tokens: 6, temperature: 0, cache: cache), alone[1])
+                    let copy = cache.fork()
+                    let more = generate(m, whole + list(5), max_tokens: 4, temperature: 0)
+                    assert_eq(generate(m, whole + list(5), max_tokens: 4, temperature: 0, cache: cache), more)
+                    assert_eq(generate(m, whole + list(5), max_tokens: 4, temperature: 0, cache: copy), more)
+                    assert_eq(generate(m, texts[0], max_tokens: 6, temperature: 0, cache: copy), alone[0]) // another text
+                    let rows = cache.len()
+                    assert_eq(cache.truncate(rows).len(), rows)
+                    assert_eq(cache.truncate(rows - 1).len(), 0)
+
+                    for k in 0..2 {
+                        let kept = generate(m, texts[1], max_tokens: 6, temperature: 0, cache: "kept", details: true)
+                        assert_eq(kept["ids"], alone[1])
+                    }
+                    let on = generate(m, whole + list(5), max_tokens: 4, temperature: 0, cache: "kept", details: true)
+                    assert_eq(on["ids"], more)
+                    assert(on["cached_tokens"] >= len(texts[1]), str(on["cached_tokens"]))
+                    let other = generate(m, texts[1][:6] + list(9), max_tokens: 4, temperature: 0, cache: "kept", details: true)
+                    assert_eq(other["cached_tokens"], 0)
+                    assert_eq(other["ids"], generate(m, texts[1][:6] + list(9), max_tokens: 4, temperature: 0))
+                    print("as alone")""", cwd=folder, env={"TL_MEMORY_CHECK": "strict"})
+                self.assertEqual((result.out, result.status), ("as alone\n", 0), result.err)
+
     def test_llama4(self):
         for stretch in (4, 5, 64):
             with self.subTest(stretch=stretch):
