@@ -780,7 +780,7 @@ import "parallel.tl"
 for name in NAMES { print(name, to_json(to_list(forward(pipeline(load_model(name)), [1, 7, 3, 10, 2, 2, 9, 4, 0, 6, 8, 5])))) }
 """
         nets = [make for make in vars(language_models).values() if isinstance(make, type)
-                and issubclass(make, language_models.Net) and make is not language_models.Classic]
+                and issubclass(make, language_models.Net) and make not in (language_models.Classic, language_models.Gemma3n)]
         self.assertGreaterEqual(len(nets), 12)
         with tempfile.TemporaryDirectory() as folder:
             names = []
@@ -792,6 +792,19 @@ for name in NAMES { print(name, to_json(to_list(forward(pipeline(load_model(name
             alone = self.ends_well(1, code, folder=folder)
             self.assertEqual(alone.count("\n"), len(names))
             self.assertEqual(self.ends_well(2, code, folder=folder), alone)
+
+    def test_layers_that_ranks_cannot_share(self):
+        code = """
+import "parallel.tl"
+forward(pipeline(load_model("a.gguf")), [1, 2])
+"""
+        for net, message in ((language_models.Gemma3n(1), r"ranks cannot share the layers of <model a.gguf, \d+ tensors>, which pass on four streams of rows"),
+                             (language_models.Gemma4(1, "tokens"), r"layer 3 of <model a.gguf, \d+ tensors> attends to keys of layer 1, which another rank has")):
+            with self.subTest(net.name), tempfile.TemporaryDirectory() as folder:
+                Path(folder, "a.gguf").write_bytes(language_models.file_of(net.meta, net.weights))
+                result = ranks(2, code, folder=folder)
+                self.assertNotEqual(result.returncode, 0)
+                self.assertRegex(result.stderr, message)
 
     def test_data_by_rank(self):
         code = """
