@@ -26,14 +26,14 @@ typedef struct Part {
     int64_t row, head, first, count;
 } Part;
 
-static const char *place_of(const TensorView *view, const Part *part) {
+static const char *part_at(const TensorView *view, const Part *part) {
     return cpu_at(view, part->row * view->strides[0] + part->head * view->strides[1] +
                             part->first * view->strides[2]);
 }
 
 // In place where they lie one after the other.
 static const void *numbers_of(const TensorView *view, Part part, char *room) {
-    const char *from = place_of(view, &part);
+    const char *from = part_at(view, &part);
     if (view->strides[2] == 1) return from;
     gather_numbers(dtype_size(view->dtype), room, from, view->strides[2], part.count);
     return room;
@@ -46,7 +46,7 @@ static void read_block(const Linear *linear, int64_t head, int64_t first, int64_
     memset(block, 0, (size_t)linear->keys * LINEAR_COLUMNS * linear->size);
     for (int64_t i = 0; i < linear->keys; i++)
         gather_numbers(linear->size, block + (size_t)i * LINEAR_COLUMNS * linear->size,
-                       place_of(state, &(Part){i, head, first, columns}), state->strides[2],
+                       part_at(state, &(Part){i, head, first, columns}), state->strides[2],
                        columns);
 }
 
