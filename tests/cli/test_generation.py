@@ -128,7 +128,7 @@ class Generation(unittest.TestCase):
              'error[name]: the model\'s page has no activation called "blk.0.ffn_outt"', '= help: there is "blk.0.ffn_out"'),
             ('forward(hook(m, "something quite different", fn(x) { x }), [1])',
              'error[name]: the model\'s page has no activation called "something quite different"',
-             '= help: it has 31, from "layers" to "output"'),
+             '= help: it has 28, from "layers" to "output"'),
             ('forward(hook(m, "output_norm", fn(x) { x[0] }), [1])',
              "error[shape]: a hook gives float32[32] in place of float32[1, 32]"),
             ('tap(m, "output_norm")([1], 2)', "error[arity]: a tap takes 1 argument, the ids, but 2 are given"),
