@@ -9,7 +9,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from language_models import Mixtral, Net
+from language_models import FalconH1, Gemma3n, Gemma4, GraniteHybrid, Mamba2, Mixtral, NemotronH, Net, Qwen35, file_of
 from test_foretell import measured
 from model_folders import safetensors, tensors_of, write_folder
 from parrot import PAGE, parrot
@@ -301,6 +301,16 @@ class ModelCommands(unittest.TestCase):
         self.assertEqual(about["types"], [{"type": "float32", "tensors": 48, "parameters": 292800, "bytes": 1171200}])
         roof, speed = about["read_bytes_per_second"], about["tokens_per_second_at_most"]
         self.assertAlmostEqual(roof / speed, 1171200 - 4 * 512 * 64 * self.tied(), delta=1)
+
+    def test_cache_of_layers_that_differ(self):
+        """Keys and values of layers that have some: of their own sizes, not where they read others' or keep a state."""
+        for net, numbers in ((Gemma4(1, "tokens"), 2 * 2 * (6 + 6 + 8)), (Gemma3n(1), 2 * 2 * 6 * 5), (Qwen35(1), 2 * 2 * 6), (GraniteHybrid(1), 2 * 2 * 6 * 2),
+                             (NemotronH(1), 2 * 2 * 6), (FalconH1(1), 2 * 2 * 6 * 3), (Mamba2(1), 0)):
+            with self.subTest(net.name):
+                path = Path(self.folder, "a.gguf")
+                path.write_bytes(file_of(net.meta, net.weights))
+                about = json.loads(run("models", "--json", path).out)
+                self.assertIn(about["cache_bytes_per_token"], (2 * numbers, 4 * numbers))
 
     def tied(self):
         """Whether the fixture has an output matrix of its own, so that its embedding is not read."""
