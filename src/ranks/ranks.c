@@ -340,7 +340,8 @@ Status ranks_join_texts(Text *text) {
 void ranks_join_reports(int status, Text *report) {
     if (!ranks.plugin || ranks.count == 1) return;
     ranks_number_lines(report);
-    if (status != 0 || ranks_agree(&(RanksRequest){.call = RANKS_END}, NULL) != STATUS_OK) {
+    // One that is at its end waits for those that have caught what it was missing from.
+    if (status != 0 || ranks_meet(RANKS_END) != STATUS_OK) {
         error_clear(); // ranks_end says so
         return;
     }

@@ -793,6 +793,13 @@ for name in NAMES { print(name, to_json(to_list(forward(pipeline(load_model(name
             self.assertEqual(alone.count("\n"), len(names))
             self.assertEqual(self.ends_well(2, code, folder=folder), alone)
 
+    def test_a_call_of_one_rank_that_is_caught(self):
+        """The other is at its end by then: both end well."""
+        for one in (0, 1):
+            code = f'try {{ if rank() == {one} {{ print(all_reduce([1.0])) }} }} catch e {{ eprint(e.message) }}\nprint("on")'
+            with self.subTest(one=one):
+                self.assertEqual(self.ends_well(2, code, timeout=60), "on\n")
+
     def test_layers_that_ranks_cannot_share(self):
         code = """
 import "parallel.tl"
