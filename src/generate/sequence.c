@@ -8,7 +8,7 @@
 #include "generate/attached.h"
 #include "generate/follow.h"
 #include "model/model.h"
-#include "tensor/compose.h"
+#include "tensor/join.h"
 #include "value/builtin.h"
 #include "value/handles.h"
 #include "value/heap.h"
@@ -283,12 +283,7 @@ static Status join(Tensor **parts, size_t count, Tensor **out) {
         *out = tensor_retain(parts[0]);
         return STATUS_OK;
     }
-    SCOPED_MEMORY OpInput *inputs = memory_allocate_zeroed(count, sizeof *inputs);
-    for (size_t i = 0; i < count; i++) inputs[i] = op_tensor(parts[i]);
-    OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = 0};
-    OpCall call = {
-        .op = &op_rows[OP_concat], .attributes = &attributes, .many = inputs, .n_many = (int)count};
-    return op_apply(&call, out);
+    return tensor_concat(parts, count, 0, out);
 }
 
 static void release_all(Tensor **parts, size_t count) {

@@ -11,6 +11,7 @@
 #include "model/model.h"
 #include "tensor/compose.h"
 #include "tensor/gradient/tape.h"
+#include "tensor/join.h"
 #include "value/builtin.h"
 #include "value/convert.h"
 #include "value/print.h"
@@ -275,16 +276,6 @@ static void release_rows(Rows *rows) {
     tensor_release(rows->v);
 }
 
-// Tensors one after the other along dimension 0.
-static Status join_rows(Tensor *const *parts, size_t count, Tensor **out) {
-    SCOPED_MEMORY OpInput *inputs = memory_allocate_zeroed(count, sizeof *inputs);
-    for (size_t i = 0; i < count; i++) inputs[i] = op_tensor(parts[i]);
-    OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = 0};
-    OpCall join = {
-        .op = &op_rows[OP_concat], .attributes = &attributes, .many = inputs, .n_many = (int)count};
-    return op_apply(&join, out);
-}
-
 static Status attend_each(const Rows *all, KvCache *batch, Tensor **out) {
     size_t count = kv_cache_part_count(batch), done = 0;
     SCOPED_MEMORY Tensor **results = memory_allocate_zeroed(count, sizeof *results);
@@ -298,7 +289,7 @@ static Status attend_each(const Rows *all, KvCache *batch, Tensor **out) {
         release_rows(&rows);
         begin += part.rows;
     }
-    if (status == STATUS_OK) status = join_rows(results, count, out);
+    if (status == STATUS_OK) status = tensor_concat(results, count, 0, out);
     for (size_t i = 0; i < done; i++) tensor_release(results[i]);
     return status;
 }
@@ -372,9 +363,13 @@ static Status take_states(Value result, KvStates *out, Tensor **y) {
         if (states->items[i].kind != VALUE_TENSOR)
             return fail(STATUS_TYPE, "a state must be a tensor, but it is %s",
                         value_shown(states->items[i]).text);
-        out->items[out->count++] = states->items[i].as.tensor;
+        out->items[out->count] = states->items[i].as.tensor;
+        TRY(tensor_materialize(out->items[out->count++]));
     }
-    return value_to_tensor(pair->items[0], "the result of by", y);
+    TRY(value_to_tensor(pair->items[0], "the result of by", y));
+    Status status = tensor_materialize(*y);
+    if (status != STATUS_OK) tensor_release_of(y);
+    return status;
 }
 
 static Status step_text(BuiltinCall *call, int64_t layer, KvPart part, int64_t begin,
@@ -420,7 +415,7 @@ static Status step_texts(BuiltinCall *call, Tensor **out) {
         status = step_text(call, layer, part, begin, &results[done]);
         begin += part.rows;
     }
-    if (status == STATUS_OK) status = join_rows(results, count, out);
+    if (status == STATUS_OK) status = tensor_concat(results, count, 0, out);
     for (size_t i = 0; i < done; i++) tensor_release(results[i]);
     return status;
 }

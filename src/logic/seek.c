@@ -188,8 +188,8 @@ static bool goal_fits(Seek *seek, Body *body, uint32_t number) {
     return !range_is_empty(*range);
 }
 
-// The ranges of the variables; false: there is no solution. Variables are computed from each other
-// in any order.
+// The ranges of the variables; false: nothing satisfies the goals. Variables are computed from each
+// other in any order.
 static bool body_fits(Seek *seek, Body *body) {
     const Rule *rule = body->rule;
     uint32_t passes = 1;

@@ -5,6 +5,7 @@
 #include "shape/rules.h"
 #include "tensor/compose.h"
 #include "tensor/gradient/tape.h"
+#include "tensor/join.h"
 
 enum { Q, K, V, DECAY, STATE, BETA, OPERANDS };
 
@@ -132,23 +133,18 @@ static Status take_row(const Operands *operands, int64_t row, Tensor **state, Te
 
 static Status by_rows(const Operands *operands, Tensor **results) {
     int64_t rows = operands->items[Q]->view.dims[0], done = 0;
-    SCOPED_MEMORY OpInput *parts = memory_allocate_zeroed((size_t)rows + 1, sizeof *parts);
+    SCOPED_MEMORY Tensor **parts = memory_allocate_zeroed((size_t)rows + 1, sizeof *parts);
     SCOPED_TENSOR(state);
     state = tensor_retain(operands->items[STATE]);
     Status status = STATUS_OK;
     for (; done < rows && status == STATUS_OK; done++) {
         SCOPED_TENSOR(row);
         status = take_row(operands, done, &state, &row);
-        if (status == STATUS_OK) status = tensor_unsqueeze(row, 0, &parts[done].tensor);
+        if (status == STATUS_OK) status = tensor_unsqueeze(row, 0, &parts[done]);
     }
-    parts[rows].tensor = state;
-    OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = 0};
-    OpCall join = {.op = &op_rows[OP_concat],
-                   .attributes = &attributes,
-                   .many = parts,
-                   .n_many = (int)rows + 1};
-    if (status == STATUS_OK) status = op_apply(&join, results);
-    for (int64_t i = 0; i < done; i++) tensor_release(parts[i].tensor);
+    parts[rows] = state;
+    if (status == STATUS_OK) status = tensor_concat(parts, (size_t)rows + 1, 0, results);
+    for (int64_t i = 0; i < done; i++) tensor_release(parts[i]);
     return status;
 }
 
