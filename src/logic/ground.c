@@ -9,6 +9,7 @@
 #include "logic/plan.h"
 #include "logic/query.h"
 #include "logic/run.h"
+#include "logic/seek.h"
 
 // The relations that a weight has a part in, by number.
 typedef struct Uncertain {
@@ -441,20 +442,54 @@ static void order_nodes(Ground *ground) {
 
 // --- the whole
 
-static Status complete_goals(const Grounding *grounding, const Rule *query) {
+static bool goal_grows(const Goal *goal) {
+    return goal->kind == GOAL_ATOM && goal->relation->grows;
+}
+
+// Whether goals that may have rows without end all read one relation, which is made as far as they
+// need it.
+static bool grows_alone(const Rule *query) {
+    const Relation *growing = NULL;
+    for (uint32_t i = 0; i < query->goal_count; i++) {
+        const Goal *goal = &query->goals[i];
+        if (!goal_grows(goal)) continue;
+        if (growing && growing != goal->relation) return false;
+        growing = goal->relation;
+    }
+    return true;
+}
+
+static Status goal_answer(Store *store, const Rule *query, uint32_t number, const Datum *initial) {
+    const Goal *goal = &query->goals[number];
+    Datum values[ARITY_MAX];
+    goal_values(goal, initial, values);
+    const Question question = {goal->relation, values, query, number, initial, true};
+    bool done;
+    TRY(store_answer(store, &question, &done));
+    return done ? STATUS_OK : store_complete(store, goal->relation);
+}
+
+static Status complete_goals(const Grounding *grounding, const Rule *query, const Datum *initial) {
     Store *store = grounding->store;
-    for (uint32_t i = 0; i < query->goal_count; i++)
-        if (query->goals[i].relation) TRY(store_complete(store, query->goals[i].relation));
+    TRY(store_prepare(store));
     for (size_t i = 0; i < grounding->lifted.count; i++)
         TRY(store_complete(store, grounding->lifted.items[i].saved.relation));
+    bool alone = grows_alone(query);
+    for (uint32_t i = 0; i < query->goal_count; i++) {
+        const Goal *goal = &query->goals[i];
+        if (goal->relation && !(alone && goal_grows(goal)))
+            TRY(store_complete(store, goal->relation));
+    }
+    for (uint32_t i = 0; i < query->goal_count; i++)
+        if (goal_grows(&query->goals[i])) TRY(goal_answer(store, query, i, initial));
     return STATUS_OK;
 }
 
+// The rows are there.
 static Status ground_rows(Grounding *grounding, Rule *query, const Datum *initial,
                           Table **answers) {
     Store *store = grounding->store;
     Ground *ground = grounding->ground;
-    TRY(complete_goals(grounding, query));
     TRY(store_query(store, query, initial, answers));
     ground->answers = (*answers)->count;
     for (uint32_t i = 0; i < ground->answers; i++) {
@@ -481,7 +516,10 @@ Status ground_query(Store *store, const GroundQuery *query, Table **answers, Gro
     lift(&grounding, query->rule);
     grounding.index = table_new(2, columns_all(2));
     grounding.plans = memory_allocate_zeroed(store->rules.count + 1, sizeof *grounding.plans);
-    Status status = ground_rows(&grounding, query->rule, query->initial, answers);
+    Status status = complete_goals(&grounding, query->rule, query->initial);
+    begun_show(store);
+    if (status == STATUS_OK) status = ground_rows(&grounding, query->rule, query->initial, answers);
+    begun_hide(store);
     for (size_t i = 0; i < store->rules.count; i++) rule_plan_free(grounding.plans[i]);
     free(grounding.plans);
     table_free(grounding.index);

@@ -325,7 +325,7 @@ static Status goals_reach(Store *store, const Rule *rule, const Datum *variables
         Relation *relation = goal_whole(&rule->goals[i]);
         if (!relation || demands[i] || relation_table(relation)) continue;
         goal_values(&rule->goals[i], variables, values);
-        const Question question = {relation, values, rule, i, variables};
+        const Question question = {relation, values, rule, i, variables, false};
         TRY(demand_evaluate(store, &question, &demands[i]));
         if (demands[i]) continue;
         TRY(store_complete(store, relation));

@@ -331,8 +331,13 @@ bool question_is_ground(const Question *question) {
     return ground;
 }
 
+// Whether all is known once the row has come.
+static bool ends_with_row(const Question *question) {
+    return question_is_ground(question) && !question->ways;
+}
+
 bool question_has_end(const Store *store, const RelationList *relations, const Question *question) {
-    if (question_is_ground(question)) return true;
+    if (ends_with_row(question)) return true;
     Seek *seek = seek_new(store, relations, question);
     bool has = ways_try(seek, NULL);
     seek_free(seek);
@@ -358,7 +363,7 @@ bool seek_ends(Seek *seek) {
     const Table *rows = question->relation->derived;
     ASSERT(rows && question->relation->rounds.count > 0);
     seek->beyond = false;
-    if (question_is_ground(question) && table_has(rows, question->values)) return true;
+    if (ends_with_row(question) && table_has(rows, question->values)) return true;
     if (!question->relation->grows) return false;
     seek->beyond = question->relation->rounds.count > 1 && others_are_through(seek) &&
                    ways_try(seek, rounds_end);
@@ -375,7 +380,7 @@ bool question_is_answered(const Store *store, const Question *question) {
     const Table *rows = question->relation->begun;
     const Edge *edge = &store->edge;
     double number;
-    if (!rows || !question_is_ground(question)) return false;
+    if (!rows || !ends_with_row(question)) return false;
     if (table_has(rows, question->values)) return true;
     return edge->relation == question->relation &&
            constant_number(&store->constants, question->values[edge->column], &number) &&

@@ -11,6 +11,7 @@ typedef struct Question {
     const Rule *rule; // a query or rule of which it is this goal; NULL: there are only the values
     uint32_t goal;
     const Datum *initial; // of the rule's variables
+    bool ways; // what the rows rest on is wanted, too: a row that is there may come again
 } Question;
 
 bool question_is_ground(const Question *question);
@@ -21,7 +22,7 @@ typedef struct Seek Seek;
 // Of relations that are evaluated together; lower strata are complete.
 Seek *seek_new(const Store *store, const RelationList *relations, const Question *question);
 void seek_free(Seek *seek); // NULL is allowed
-// After a round: whether the one row that is asked for has come, or no row that may still come
+// After a round: whether the one row that is asked for has come, or nothing that may still come
 // matters.
 bool seek_ends(Seek *seek);
 Edge seek_edge(const Seek *seek); // after it has ended

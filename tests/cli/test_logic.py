@@ -1293,6 +1293,31 @@ relation Best(x: entity, n: min int)
                 self.assertEqual(result.out, tl.run_code(bounded).out)
         self.assertGreater(answered, PROGRAMS // 2)
 
+    def weighted(self, program, key):
+        """The same rules in a program over a semiring, some facts and rules with weights."""
+        source = random.Random(key)
+        over = source.choice(["exact", "topk(2)", "max_prod", "prob", "count", "bool"])
+        weight = lambda: source.choice(["", "", "0.5 :: ", "0.25 :: "])
+        *lines, query = dict.fromkeys(program.splitlines())
+        rules = "".join(f"    {weight()}{line}\n" for line in lines if "<-" in line)
+        facts = "".join(f"{'' if line.startswith('relation') else weight()}{line}\n" for line in lines if "<-" not in line)
+        return f"{facts}program G over {over} {{\n{rules}}}\nfor a in [G.{query}] {{ print(a) }}\n"
+
+    def test_weighted_questions(self):
+        """What rests on rows that may have no end, as far as a question needs them: every way to them counts."""
+        answered = 0
+        for number in range(PROGRAMS // 2):
+            unbounded, bounded = (self.weighted(self.random_program(random.Random(f"weighted {SEED} {number}"), bound), number)
+                                  for bound in (0, 60))
+            with self.subTest(seed=SEED, number=number, program=unbounded):
+                result = tl.run_code(unbounded, options=("--time-limit", "250ms"))
+                if "time limit" in result.err or "64 bits" in result.err:
+                    continue
+                answered += 1
+                other = tl.run_code(bounded)
+                self.assertEqual((result.out, result.status), (other.out, other.status), result.err + other.err)
+        self.assertGreater(answered, PROGRAMS // 5)
+
     def test_limits(self):
         """The error stands at the rule; what was made is returned, and what does not grow goes on."""
         grows = "relation N(x: int)\nN(0)\nN(X + 1) <- N(X)\n"
