@@ -3,6 +3,7 @@
 
 #include "chat/template_calls.h"
 #include "chat/template_operators.h"
+#include "device/foretell.h"
 
 static Status call_range(const TemplateArguments *arguments, Value *out) {
     int64_t bounds[3] = {0, 0, 1};
@@ -44,6 +45,7 @@ static Status call_time(const TemplateArguments *arguments, Value *out) {
     const String *format = NULL;
     TRY(template_need_string(arguments, 0, &format));
     time_t now = time(NULL);
+    foretell_unknown();
     struct tm parts;
     char text[256];
     size_t length =

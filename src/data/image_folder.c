@@ -1,34 +1,23 @@
 // A folder of pictures: the names are kept, a picture is read when its row is wanted.
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/folder.h"
 #include "base/memory.h"
 #include "base/sandbox.h"
 #include "base/text.h"
 #include "data/image_file.h"
 #include "data/source.h"
 
-typedef VECTOR(char *) Names;
-
 typedef struct FolderSource {
     DataSource source;
-    Names files; // paths
-    Names classes;
+    FolderNames files; // paths
+    FolderNames classes;
     VECTOR(int64_t) labels;
     bool sized; // the size was given: pictures are scaled to it
 } FolderSource;
-
-static int by_name(const void *x, const void *y) {
-    return strcmp(*(char *const *)x, *(char *const *)y);
-}
-
-static void free_names(Names *names) {
-    for (size_t i = 0; i < names->count; i++) free(names->items[i]);
-    VECTOR_FREE(names);
-}
 
 static char *joined(const char *folder, const char *name) {
     SCOPED_TEXT(path);
@@ -41,42 +30,35 @@ static bool is_folder(const char *path) {
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-// The names in a folder, sorted, without those that begin with a point.
-static Status list_folder(const char *path, Names *out) {
-    DIR *folder = sandbox_allows(path) ? opendir(path) : NULL;
-    if (!folder) return fail(STATUS_IO, "cannot read the folder %s: %s", path, file_problem(errno));
-    for (struct dirent *entry; (entry = readdir(folder));)
-        if (entry->d_name[0] != '.')
-            VECTOR_PUSH(out, memory_copy_string(entry->d_name, strlen(entry->d_name)));
-    closedir(folder);
-    if (out->count) qsort(out->items, out->count, sizeof *out->items, by_name);
-    return STATUS_OK;
+static Status list_folder(const char *path, FolderNames *out) {
+    if (folder_list(path, out)) return STATUS_OK;
+    return fail(STATUS_IO, "cannot read the folder %s: %s", path, file_problem(errno));
 }
 
 static Status add_pictures(FolderSource *folder, const char *path, int64_t label) {
-    Names names = {0};
+    FolderNames names = {0};
     Status status = list_folder(path, &names);
     for (size_t i = 0; i < names.count; i++) {
-        if (!image_is_named(names.items[i])) continue;
+        if (names.items[i][0] == '.' || !image_is_named(names.items[i])) continue;
         VECTOR_PUSH(&folder->files, joined(path, names.items[i]));
         VECTOR_PUSH(&folder->labels, label);
     }
-    free_names(&names);
+    folder_names_free(&names);
     return status;
 }
 
 static Status find_pictures(FolderSource *folder, const char *path) {
-    Names names = {0};
+    FolderNames names = {0};
     Status status = list_folder(path, &names);
     for (size_t i = 0; i < names.count && status == STATUS_OK; i++) {
         SCOPED_MEMORY char *inside = joined(path, names.items[i]);
-        if (is_folder(inside)) {
+        if (names.items[i][0] != '.' && is_folder(inside)) {
             VECTOR_PUSH(&folder->classes,
                         memory_copy_string(names.items[i], strlen(names.items[i])));
             status = add_pictures(folder, inside, (int64_t)folder->classes.count - 1);
         }
     }
-    free_names(&names);
+    folder_names_free(&names);
     if (status == STATUS_OK && folder->classes.count == 0) status = add_pictures(folder, path, 0);
     if (status == STATUS_OK && folder->files.count == 0)
         status = fail(STATUS_VALUE,
@@ -107,8 +89,8 @@ static Status read_picture(const DataSource *source, int64_t row, void *const *f
 
 static void free_folder(DataSource *source) {
     FolderSource *folder = (FolderSource *)source;
-    free_names(&folder->files);
-    free_names(&folder->classes);
+    folder_names_free(&folder->files);
+    folder_names_free(&folder->classes);
     VECTOR_FREE(&folder->labels);
     free(folder);
 }

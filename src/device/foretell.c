@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "base/runtime.h"
+#include "device/alike.h"
 #include "device/cpu/cast.h"
 #include "device/cpu/cpu.h"
 #include "device/pool.h"
@@ -423,7 +424,8 @@ static const TensorView *shadow(Shadows *shadows, Device *computer, const Tensor
     return &shadows->views[i];
 }
 
-static Status compute(Foretelling *now, const KernelCall *call) {
+// `alike`: whether the device would find the same.
+static Status compute(Foretelling *now, const KernelCall *call, bool *alike) {
     Shadows shadows = {0};
     KernelCall shadowed = *call;
     for (int i = 0; i < call->n_inputs; i++) {
@@ -435,6 +437,8 @@ static Status compute(Foretelling *now, const KernelCall *call) {
         shadowed.outputs[i] = shadow(&shadows, now->computer, call->outputs[i]);
         now->work += call->outputs[i]->buffer->bytes;
     }
+    *alike = !foretold_of(call->outputs[0]->buffer->device)->planner->own_rounding ||
+             kernel_is_alike(&shadowed);
     return now->computer->backend->run(now->computer, &shadowed);
 }
 
@@ -491,7 +495,7 @@ static Status run_foretold(Device *device, const KernelCall *call) {
     note_read_files(now, call);
     bool computed = is_computed(now, call), bounded = has_bounded_input(call);
     if (bounded && now->attempts > 0) note_open(now, origin_current.at); // sizes may not agree
-    if (computed) TRY(compute(now, call));
+    if (computed) TRY(compute(now, call, &computed));
     for (int i = 0; i < call->n_outputs; i++) {
         Foretold *memory = memory_of(call->outputs[i]);
         bool changed = changes_in_place(call->kernel); // the shape is one that was there before
@@ -534,6 +538,12 @@ void foretell_device(Device *device, const ForetellPlanner *planner) {
     backend->destroy = destroy_foretold;
     device->backend = backend;
     device->foretold = true;
+}
+
+bool foretell_is_exact(const Device *device) {
+    if (!foretelling() || !device) return true;
+    uint64_t most = device->memory_limit > 0 ? device->memory_limit : device->own_bytes;
+    return !current()->bounded && (most == 0 || pool_statistics(device).peak_bytes <= most);
 }
 
 // --- what was found ------------------------------------------------------------------------------

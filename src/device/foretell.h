@@ -29,6 +29,7 @@ typedef struct ForetellPlanner {
     Status (*plan)(Device *device, const KernelCall *call);
     // Optional: after an upload of all of a buffer.
     void (*uploaded)(Device *device, Buffer *buffer, const void *source, size_t bytes);
+    bool own_rounding; // its kernels do not round as the CPU's do (device/alike.h)
 } ForetellPlanner;
 
 // What is guessed for numbers that only a run knows: conditions are true (or false), others 0 (or
@@ -143,6 +144,8 @@ typedef struct Forecast {
     bool open[FORETELL_LOOSE_MAX];       // nothing bounds what follows from those here
     size_t loose_count;
 } Forecast;
+// Whether what the device holds is what it holds in a run; NULL, which nothing holds, is allowed.
+bool foretell_is_exact(const Device *device);
 // Before the device's peak begins anew.
 void foretell_peak_reset(const Device *device);
 // After the program; before its device is closed.

@@ -1,5 +1,4 @@
 // Text files and folders.
-#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include "base/aside.h"
 #include "base/disk_room.h"
 #include "base/file_replace.h"
+#include "base/folder.h"
 #include "base/memory.h"
 #include "base/sandbox.h"
 #include "base/utf8.h"
@@ -40,12 +40,26 @@ static Status read_stream(FILE *file, const char *path, Text *out) {
     return ferror(file) ? fail_path("read", path, errno) : STATUS_OK;
 }
 
+// While the program is foretold: only a run has what is there.
+static bool is_of_the_moment(const char *path) {
+    return foretelling() && file_is_of_the_moment(path);
+}
+
+// A pipe is not read before its run.
+static const char *foretold_path(const char *path) {
+    if (!is_of_the_moment(path)) return path;
+    foretell_unknown();
+    struct stat about;
+    bool plain = stat(path, &about) != 0 || S_ISREG(about.st_mode) || S_ISDIR(about.st_mode);
+    return plain ? path : "/dev/null";
+}
+
 static Status open_for_reading(const char *path, FILE **out) {
     struct stat about;
     SCOPED_TEXT(place);
     const char *found = aside_read(path, &place);
     if (found != path && aside_has_measured()) foretell_unknown();
-    *out = sandbox_allows(found) ? fopen(found, "rb") : NULL;
+    *out = sandbox_allows(found) ? fopen(foretold_path(found), "rb") : NULL;
     if (!*out || fstat(fileno(*out), &about) != 0) return fail_path("read", path, errno);
     Status status = STATUS_OK;
     if (S_ISDIR(about.st_mode)) status = fail_path("read", path, EISDIR);
@@ -149,33 +163,19 @@ Value builtin_exists(BuiltinCall *call) {
     struct stat about;
     SCOPED_TEXT(place);
     const char *path = aside_read(path_of(call), &place);
+    if (is_of_the_moment(path)) return value_unknown(DTYPE_BOOL);
     bool exists = stat(path, &about) == 0 && sandbox_allows(path);
     return value_bool(exists);
 }
 
-static int not_itself_or_parent(const struct dirent *entry) {
-    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
-}
-
-// Byte order, whatever the locale.
-static int by_name(const struct dirent **a, const struct dirent **b) {
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
 Value builtin_list_dir(BuiltinCall *call) {
-    struct dirent **entries;
-    int count = sandbox_allows(path_of(call))
-                    ? scandir(path_of(call), &entries, not_itself_or_parent, by_name)
-                    : -1;
-    if (count < 0) {
-        fail_path("list", path_of(call), errno);
-        return value_fail();
-    }
-    Value list = value_list((size_t)count);
-    for (int i = 0; i < count; i++) {
-        list_push(list.as.list, value_cstring(entries[i]->d_name));
-        free(entries[i]);
-    }
-    free(entries);
+    FolderNames names = {0};
+    if (is_of_the_moment(path_of(call))) foretell_unknown();
+    bool listed = folder_list(path_of(call), &names);
+    if (!listed) fail_path("list", path_of(call), errno);
+    Value list = listed ? value_list(names.count) : value_fail();
+    for (size_t i = 0; i < names.count && listed; i++)
+        list_push(list.as.list, value_cstring(names.items[i]));
+    folder_names_free(&names);
     return list;
 }

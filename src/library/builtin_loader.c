@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "data/prefetch.h"
+#include "device/foretell.h"
 #include "eval/code.h"
 #include "eval/invoke.h"
 #include "tensor/compose.h"
@@ -124,6 +125,7 @@ typedef struct Loader {
 typedef struct Pass {
     Value loader; // its handle
     int64_t *order;
+    bool unknown; // only a run has the order
     int64_t count, next;
     Prefetch *prefetch; // of files; NULL: tensors
 } Pass;
@@ -154,21 +156,22 @@ static uint64_t mixed(uint64_t x) {
 
 // The next of the stream that shuffles: the program's own moves on, so that a run that is resumed
 // goes on with the same orders.
-static uint64_t next_key(Loader *loader) {
+static uint64_t next_key(Loader *loader, bool *unknown) {
     if (loader->seeded) return mixed(loader->seed + loader->passes * 0x9e3779b97f4a7c15u);
     RandomStream stream = random_mark();
     uint64_t key = mixed(stream.key ^ mixed(stream.counter + 0x9e3779b97f4a7c15u));
     stream.counter += 4; // every draw begins at a multiple of four
     random_return(stream);
+    *unknown = random_is_unknown(stream);
     return key;
 }
 
-static int64_t *draw_order(Loader *loader) {
+static int64_t *draw_order(Loader *loader, bool *unknown) {
     int64_t count = loader->row_count;
     int64_t *order = memory_allocate(((size_t)count + 1) * sizeof *order);
     for (int64_t i = 0; i < count; i++) order[i] = loader->rows ? loader->rows[i] : i;
     if (!loader->shuffle) return order;
-    uint64_t key = next_key(loader);
+    uint64_t key = next_key(loader, unknown);
     for (int64_t i = count - 1; i > 0; i--) {
         uint64_t drawn = mixed(key += 0x9e3779b97f4a7c15u);
         int64_t other = (int64_t)((unsigned __int128)drawn * (uint64_t)(i + 1) >> 64);
@@ -197,10 +200,12 @@ static Status upload(const void *bytes, const DataField *field, int64_t count, T
     return status;
 }
 
-static Value texts_of(const DataText *texts, int64_t count) {
+static Value texts_of(const DataText *texts, int64_t count, bool unknown) {
     Value list = value_list((size_t)count);
-    for (int64_t i = 0; i < count; i++)
-        list_push(list.as.list, value_string(texts[i].bytes, texts[i].length));
+    for (int64_t i = 0; i < count; i++) {
+        Value text = value_string(texts[i].bytes, texts[i].length);
+        list_push(list.as.list, unknown ? string_as_measured(text.as.string) : text);
+    }
     return list;
 }
 
@@ -213,13 +218,14 @@ static Value batch_of_files(const Loader *loader, Pass *pass) {
     for (int i = 0; i < source->n_fields; i++) {
         Tensor *tensor;
         if (source->fields[i].is_text) {
-            parts[i] = texts_of(batch.fields[i], batch.count);
+            parts[i] = texts_of(batch.fields[i], batch.count, pass->unknown);
             continue;
         }
         if (upload(batch.fields[i], &source->fields[i], batch.count, &tensor) != STATUS_OK) {
             while (i > 0) value_release(parts[--i]);
             return value_fail();
         }
+        if (pass->unknown) foretell_forget(tensor->view.buffer);
         parts[i] = value_tensor(tensor);
     }
     if (source->n_fields == 1) return parts[0];
@@ -228,21 +234,30 @@ static Value batch_of_files(const Loader *loader, Pass *pass) {
     return tuple;
 }
 
-static Status take_rows(Tensor *x, const int64_t *rows, int64_t count, Tensor **out) {
+// Rows of a batch, which only a run may have.
+typedef struct Rows {
+    const int64_t *items;
+    int64_t count;
+    bool unknown;
+} Rows;
+
+static Status take_rows(Tensor *x, const Rows *rows, Tensor **out) {
+    ASSERT(rows->count > 0 && tensor_rank(x) > 0);
     SCOPED_TENSOR(index);
-    Shape shape = {.rank = 1, .dims = {count}};
+    Shape shape = {.rank = 1, .dims = {rows->count}};
     OpAttributes attributes = {.given = ATTRIBUTE_BIT(dim), .dim = 0};
-    TRY(tensor_from_integers(rows, &shape, DTYPE_INT64, &index));
+    TRY(tensor_from_integers(rows->items, &shape, DTYPE_INT64, &index));
+    if (rows->unknown) tensor_forget(index);
     Tensor *inputs[2] = {x, index};
     return op_with(OP_index_select, inputs, 2, &attributes, out);
 }
 
 static Status count_rows(Value source, int depth, int64_t *count);
 
-static Value rows_of(Value source, const int64_t *rows, int64_t count) {
+static Value rows_of(Value source, const Rows *rows) {
     if (source.kind == VALUE_TENSOR) {
         Tensor *taken;
-        TRY_VALUE(take_rows(source.as.tensor, rows, count, &taken));
+        TRY_VALUE(take_rows(source.as.tensor, rows, &taken));
         return value_tensor(taken);
     }
     bool dict = source.kind == VALUE_DICT;
@@ -251,7 +266,7 @@ static Value rows_of(Value source, const int64_t *rows, int64_t count) {
     for (size_t i = 0; i < parts; i++) {
         Value key = value_none(), part = dict ? value_none() : source.as.list->items[i];
         if (dict) dict_entry(source.as.dict, i, &key, &part);
-        Value taken = rows_of(part, rows, count);
+        Value taken = rows_of(part, rows);
         if (failed(taken)) {
             value_release(batch);
             return taken;
@@ -280,11 +295,11 @@ static Value next_batch(Handle *handle) {
     if (pass->prefetch) return mapped(loader, batch_of_files(loader, pass));
     int64_t left = pass->count - pass->next, size = left < loader->batch ? left : loader->batch;
     if (size == 0) return value_absent();
-    const int64_t *rows = pass->order + pass->next;
+    Rows rows = {pass->order + pass->next, size, pass->unknown};
     pass->next += size;
     int64_t count; // a program may have put something else into its dictionary
     TRY_VALUE(count_rows(loader->source, 0, &count));
-    return mapped(loader, rows_of(loader->source, rows, size));
+    return mapped(loader, rows_of(loader->source, &rows));
 }
 
 static void release_pass(void *payload) {
@@ -302,7 +317,8 @@ static Value begin_pass(Handle *handle) {
     Loader *loader = handle->payload;
     Pass *pass = heap_allocate_rooted(sizeof *pass);
     pass->loader = value_retain((Value){.kind = VALUE_HANDLE, .as.handle = handle});
-    pass->order = draw_order(loader);
+    pass->unknown = false;
+    pass->order = draw_order(loader, &pass->unknown);
     pass->count = loader->drop_last ? batch_count(loader) * loader->batch : loader->row_count;
     pass->next = 0;
     pass->prefetch = NULL;

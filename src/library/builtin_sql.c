@@ -1,11 +1,13 @@
 // Queries of SQLite databases, which are only read.
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <strings.h>
 
 #include "base/file_map.h"
 #include "base/library.h"
 #include "base/utf8.h"
 #include "device/device.h"
+#include "device/foretell.h"
 #include "eval/state.h"
 #include "library/columns.h"
 #include "value/convert.h"
@@ -19,7 +21,8 @@
     F(sqlite3_, bind_null) F(sqlite3_, bind_int64) F(sqlite3_, bind_double) \
     F(sqlite3_, bind_text) F(sqlite3_, column_count) F(sqlite3_, column_name) \
     F(sqlite3_, column_type) F(sqlite3_, column_int64) F(sqlite3_, column_double) \
-    F(sqlite3_, column_text) F(sqlite3_, column_blob) F(sqlite3_, column_bytes)
+    F(sqlite3_, column_text) F(sqlite3_, column_blob) F(sqlite3_, column_bytes) \
+    F(sqlite3_, set_authorizer)
 // clang-format on
 LIBRARY(sql_library, SQL_FUNCTIONS, .file = "libsqlite3.so.0",
         .purpose = "queries of SQLite databases", .package = "libsqlite3-0");
@@ -55,6 +58,18 @@ static Status fail_query(const Query *query, int problem) {
     return fail(STATUS_VALUE, "read_sql: %s, at byte %d of the query", words, at);
 }
 
+// While the program is foretold: what draws numbers or may ask for the time a run does again.
+static int note_function(void *context, int action, const char *first, const char *name,
+                         const char *base, const char *trigger) {
+    static const char *const words[] = {
+        "random",   "randomblob", "date",         "time",         "datetime", "julianday",
+        "strftime", "unixepoch",  "current_date", "current_time", "timediff", "current_timestamp"};
+    (void)context, (void)first, (void)base, (void)trigger;
+    for (size_t i = 0; action == SQLITE_FUNCTION && i < sizeof words / sizeof *words; i++)
+        if (strcasecmp(name, words[i]) == 0) foretell_unknown();
+    return SQLITE_OK;
+}
+
 static Status open_base(Query *query) {
     FileMap *map; // says in the words of other files why there is none
     TRY(file_map_open(query->path, &map));
@@ -64,6 +79,7 @@ static Status open_base(Query *query) {
     // What a schema says is not run beyond what the query asks for.
     (void)sql_library.db_config(query->base, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, (int *)NULL);
     sql_library.progress_handler(query->base, STEPS_BETWEEN, interrupted, NULL);
+    if (foretelling()) sql_library.set_authorizer(query->base, note_function, NULL);
     const char *rest;
     problem = sql_library.prepare_v3(query->base, query->text->bytes, (int)query->text->length, 0,
                                      &query->statement, &rest);

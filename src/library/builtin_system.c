@@ -66,20 +66,27 @@ static double seconds_of(clockid_t clock) {
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
+static Value time_of(clockid_t clock) {
+    return foretelling() ? value_unknown(DTYPE_FLOAT64) : value_float(seconds_of(clock));
+}
+
 Value builtin_time(BuiltinCall *call) {
     (void)call;
-    return value_float(seconds_of(CLOCK_REALTIME));
+    return time_of(CLOCK_REALTIME);
 }
 
 Value builtin_clock(BuiltinCall *call) {
     (void)call;
-    return value_float(seconds_of(CLOCK_MONOTONIC));
+    return time_of(CLOCK_MONOTONIC);
 }
 
 // Sleeps in short pieces, so that an interrupt ends the wait.
 Value builtin_sleep(BuiltinCall *call) {
     double seconds;
-    TRY_VALUE(value_to_double(call->arguments[0], "sleep: seconds", &seconds));
+    bool before = foretell_ignore_checks();
+    Status status = value_to_double(call->arguments[0], "sleep: seconds", &seconds);
+    foretell_ignore_reads(before);
+    TRY_VALUE(status);
     if (!(seconds >= 0))
         return value_failed(fail(STATUS_VALUE, "sleep: seconds must not be negative, but it is %s",
                                  value_text(value_float(seconds)).text));
@@ -130,8 +137,13 @@ static Status state_from(Tensor *state, RandomStream *out) {
     if (tensor_count(state) != 2 || dtype_is_float(tensor_dtype(state)))
         return fail(STATUS_VALUE, "rng_state: state is %s; it must be what rng_state() gave",
                     tensor_type_name(state).text);
-    TRY(tensor_read_integers(state, numbers));
+    uint64_t reads = foretell_reads();
+    bool before = foretell_ignore_reads(true);
+    Status status = tensor_read_integers(state, numbers);
+    foretell_ignore_reads(before);
+    TRY(status);
     *out = (RandomStream){(uint64_t)numbers[0], (uint64_t)numbers[1]};
+    if (foretell_reads() != reads) out->key = FORETELL_RANDOM_KEY;
     return STATUS_OK;
 }
 
@@ -149,6 +161,7 @@ Value builtin_rng_state(BuiltinCall *call) {
     RandomStream now = random_mark();
     const int64_t numbers[] = {(int64_t)now.key, (int64_t)now.counter};
     TRY_VALUE(tensor_from_integers(numbers, &shape, DTYPE_INT64, &state));
+    if (random_is_unknown(now)) tensor_forget(state);
     return value_tensor(state);
 }
 
@@ -177,6 +190,20 @@ static void set_count(Dict *dict, const char *name, uint64_t count) {
     dict_set_word(dict, name, value_int((int64_t)count));
 }
 
+// One that nobody can foretell.
+static void set_found(Dict *dict, const char *name, uint64_t count) {
+    Value found = foretelling() ? value_unknown(DTYPE_INT64) : value_int((int64_t)count);
+    dict_set_word(dict, name, found);
+}
+
+// One that is foretold as long as nothing but a bound is known of a size.
+static void set_held(Dict *dict, const char *name, uint64_t count) {
+    if (foretell_is_exact(device_default_opened()))
+        set_count(dict, name, count);
+    else
+        set_found(dict, name, count);
+}
+
 static double reuse_rate(const PoolStatistics *pool) {
     uint64_t all = pool->reuses + pool->allocations;
     return all ? (double)pool->reuses / (double)all : 0.0;
@@ -186,15 +213,15 @@ static Value host_dict(const Device *device) {
     HostStatement host;
     host_state(device, heap_bytes(), &host);
     Value dict = value_dict();
-    set_count(dict.as.dict, "resident", host.resident);
-    set_count(dict.as.dict, "values", host.values);
-    set_count(dict.as.dict, "tables", host.tables);
-    set_count(dict.as.dict, "kept", host.kept);
-    set_count(dict.as.dict, "buffers", host.buffers);
-    set_count(dict.as.dict, "mapped", host.mapped);
-    set_count(dict.as.dict, "code", host.code);
-    set_count(dict.as.dict, "stacks", host.stacks);
-    set_count(dict.as.dict, "other", host.other);
+    set_found(dict.as.dict, "resident", host.resident);
+    set_found(dict.as.dict, "values", host.values);
+    set_found(dict.as.dict, "tables", host.tables);
+    set_found(dict.as.dict, "kept", host.kept);
+    set_found(dict.as.dict, "buffers", host.buffers);
+    set_found(dict.as.dict, "mapped", host.mapped);
+    set_found(dict.as.dict, "code", host.code);
+    set_found(dict.as.dict, "stacks", host.stacks);
+    set_found(dict.as.dict, "other", host.other);
     return dict;
 }
 
@@ -203,17 +230,18 @@ Value builtin_memory(BuiltinCall *call) {
     TRY_VALUE(device_default(&device));
     PoolStatistics pool = pool_statistics(device);
     Value dict = value_dict();
-    set_count(dict.as.dict, "live", pool.live_bytes);
-    set_count(dict.as.dict, "peak", pool.peak_bytes);
-    set_count(dict.as.dict, "cached", pool.cached_bytes);
-    set_count(dict.as.dict, "buffers", pool.live_buffers);
-    set_count(dict.as.dict, "allocations", pool.allocations);
-    set_count(dict.as.dict, "reuses", pool.reuses);
-    dict_set_word(dict.as.dict, "reuse_rate", value_float(reuse_rate(&pool)));
-    set_count(dict.as.dict, "waits", pool.waits);
+    set_held(dict.as.dict, "live", pool.live_bytes);
+    set_held(dict.as.dict, "peak", pool.peak_bytes);
+    set_found(dict.as.dict, "cached", pool.cached_bytes);
+    set_held(dict.as.dict, "buffers", pool.live_buffers);
+    set_found(dict.as.dict, "allocations", pool.allocations);
+    set_found(dict.as.dict, "reuses", pool.reuses);
+    Value rate = foretelling() ? value_unknown(DTYPE_FLOAT64) : value_float(reuse_rate(&pool));
+    dict_set_word(dict.as.dict, "reuse_rate", rate);
+    set_found(dict.as.dict, "waits", pool.waits);
     const Reasoner *reasoner = call->interp ? call->interp->reasoner : NULL; // C tests have none
     set_count(dict.as.dict, "relations", reasoner ? store_bytes(reasoner->store) : 0);
-    set_count(dict.as.dict, "away", pool.away_bytes);
+    set_found(dict.as.dict, "away", pool.away_bytes);
     dict_set_word(dict.as.dict, "host", host_dict(device));
     return dict;
 }
@@ -223,10 +251,10 @@ Value builtin_buffer_stats(BuiltinCall *call) {
     if (dict.kind == VALUE_FAIL) return dict;
     PoolStatistics pool = pool_statistics(device_default_opened());
     set_count(dict.as.dict, "mapped", pool.mapped_bytes);
-    set_count(dict.as.dict, "cached_buffers", pool.cached_buffers);
-    set_count(dict.as.dict, "evictions", pool.evictions);
-    set_count(dict.as.dict, "uploaded", pool.bytes_uploaded);
-    set_count(dict.as.dict, "downloaded", pool.bytes_downloaded);
+    set_found(dict.as.dict, "cached_buffers", pool.cached_buffers);
+    set_found(dict.as.dict, "evictions", pool.evictions);
+    set_found(dict.as.dict, "uploaded", pool.bytes_uploaded);
+    set_found(dict.as.dict, "downloaded", pool.bytes_downloaded);
     return dict;
 }
 

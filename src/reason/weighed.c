@@ -2,6 +2,7 @@
 // tensors through which gradients flow into the weights.
 #include <stdlib.h>
 
+#include "device/foretell.h"
 #include "equation/named.h"
 #include "equation/program.h"
 #include "logic/weigh.h"
@@ -102,6 +103,7 @@ static uint64_t sample_seed(const ProgramHandle *program) {
     if (program->semiring != SEMIRING_SAMPLE) return 0;
     OpCall call = {.op = &op_rows[OP_rand]};
     RandomStream stream = random_take(&call, 1);
+    if (random_is_unknown(stream)) foretell_unknown();
     return stream.key * 0x9e3779b97f4a7c15u + stream.counter;
 }
 

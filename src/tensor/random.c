@@ -26,6 +26,10 @@ RandomStream random_mark(void) {
     return tensors_state()->stream;
 }
 
+bool random_is_unknown(RandomStream stream) {
+    return foretelling() && stream.key == FORETELL_RANDOM_KEY;
+}
+
 void random_return(RandomStream mark) {
     tensors_state()->stream_is_seeded = true;
     tensors_state()->stream = mark;

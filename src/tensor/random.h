@@ -16,6 +16,8 @@ uint64_t random_current_seed(void);
 
 // A place in the program's stream, to come back to.
 RandomStream random_mark(void);
+// Whether only a run has what is drawn from there (device/foretell.h).
+bool random_is_unknown(RandomStream stream);
 void random_return(RandomStream mark);
 // Whether dropout is active, and its probability where none is given; returns what was.
 typedef struct RandomTraining {

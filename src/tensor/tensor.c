@@ -256,6 +256,12 @@ Status tensor_materialize(Tensor *tensor) {
     return STATUS_OK;
 }
 
+void tensor_forget(Tensor *tensor) {
+    ASSERT(foretelling() && (tensor->host || tensor->view.buffer));
+    if (tensor->host) tensor->host->unknown = true;
+    if (tensor->view.buffer) foretell_forget(tensor->view.buffer);
+}
+
 Status tensor_from_host(const Tensor *literal, DType dtype, Tensor **out) {
     Shape shape = tensor_shape(literal);
     const HostNumbers *host = literal->host;

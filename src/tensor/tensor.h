@@ -56,6 +56,8 @@ void tensor_destroy(
     Tensor *tensor); // the count has just become 0; only release functions call this
 // Uploads a literal's numbers; nothing to do for others.
 Status tensor_materialize(Tensor *tensor) MUST_USE;
+// While a program is foretold: only a run has its numbers.
+void tensor_forget(Tensor *tensor);
 
 static inline int tensor_rank(const Tensor *tensor) {
     return tensor->view.rank;

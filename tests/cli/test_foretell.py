@@ -1,9 +1,11 @@
 """tl check --memory: the peak that it foretells is the peak that a run has, to the byte.
 
 `python3 tests/cli/test_foretell.py --programs N` compares N generated programs; tests/run.py compares scripts."""
+import contextlib
 import json
 import os
 import re
+import sqlite3
 import sys
 import tempfile
 import time
@@ -271,6 +273,75 @@ class Words(unittest.TestCase):
             once = json.loads(run("check", "--memory=sure", "--json", "program.tl", cwd=folder).out)
         self.assertEqual(once["sure"], found["sure"])
         self.assertLess(once["sure"]["peak"], 1000 * 1000)
+
+    # What differs from run to run without a random number: sizes that come of it have no bound.
+    MOMENTS = ("int(time())", "int(clock() * 1e6)", "len(str(time()))", "len(f\"{clock()}\")", "int(max(time(), 1.0))", "[n for n in 0..9 if clock() > 0.0].len()",
+               "int(tensor([time(), 1.0])[0])", "len(to_json({ \"at\": time() }))", "int(\"{}\".format(time())[0:2])", "memory().waits", "memory().reuses",
+               "memory().cached", "memory().host[\"resident\"]", "buffer_stats().uploaded", "len(str(memory()))", "rng_state()[0] as int % 9",
+               "len(input(\"\", \"x\"))", "len(read_file(\"/dev/stdin\"))", "len(read_lines(\"/dev/stdin\"))", "len(read_file(\"pipe\"))",
+               "len(read_file(\"/proc/self/stat\"))", "len(read_csv(\"/proc/uptime\", separator: \" \"))", "len(list_dir(\"/proc\"))",
+               "sum([int(sum(b)) for b in loader(tensor([1.0, 2.0]), batch: 1, shuffle: true)][0:1])", "[len(b[0]) for b in loader(text_lines(\"lines\"), batch: 1, shuffle: true)][0]",
+               "[int(sum(b)) for b in loader(text_windows(\"lines\", 2), batch: 1, shuffle: true)][0]", "int(rand() * 9.0)", "int(sample([0.5, 0.5]))",
+               "(fn() { let s = rng_state()\nrng_state(s)\nint(rand() * 9.0) })()")
+    SURE = ("memory().live + 1", "memory().peak + 1", "memory().buffers + 1", "len(\"x\")", "len(list_dir(\".\"))", "len(args()) + 1", "len(device())",
+            "(fn() { write_file(\"new\", \"x\")\nlen(list_dir(\".\")) })()", "(fn() { seed(3)\nint(rand() * 9.0) + rng_state()[0] as int })()",
+            "(fn() { sleep(time() * 0.0)\n3 })()", "[int(sum(b)) for b in loader(tensor([1.0, 2.0]), batch: 1, shuffle: true, seed: 3)][0]",
+            "(fn() { save_image(zeros([3, 4, 4]), \"new.png\")\nsum([b.shape[0] for b in loader(image_folder(\".\"), batch: 1)]) })()",
+            "[b.shape[0] for b in loader(tensor([1.0, 2.0, 3.0]), batch: 2, shuffle: true)].len()")
+
+    def made_by(self, size, runs):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "lines").write_text("a\nbcd\nefghij\n")
+            os.mkfifo(Path(folder, "pipe"))
+            Path(folder, "program.tl").write_text(f"let n = {size}\nlet y = zeros([n, 1000])\n")
+            words = ("--device", "cpu", "program.tl")
+            return foretold(*words, cwd=folder), measured(*words, cwd=folder) if runs else None
+
+    def test_what_differs_from_run_to_run_decides_nothing_in_secret(self):
+        for size in self.MOMENTS:
+            with self.subTest(size):
+                found, _ = self.made_by(size, False)
+                self.assertEqual((found["claim"], found["peak"]), ("estimate", None), found["failure"])
+                self.assertGreater(len(found["loose"]), 0)
+
+    def test_what_does_not_stays_exact(self):
+        for size in self.SURE:
+            with self.subTest(size):
+                found, (peak, result) = self.made_by(size, True)
+                self.assertEqual((result.status, found["claim"], found["peak"], found["failure"]), (0, "exact", peak, None), result.err)
+
+    def test_conditions_on_the_moment_are_bounded(self):
+        for condition in ("clock() > 5.0", "memory().cached > 100", "exists(\"/proc/self/fd/7\")", "exists(\"/proc/nothing\")"):
+            with self.subTest(condition):
+                found = json.loads(self.check(f"if {condition} {{ zeros([1000]) }} else {{ zeros([2000]) }}\n", "--json").out)
+                self.assertEqual((found["claim"], found["peak"]), ("bound", 8000))
+
+    def test_queries_that_ask_for_the_moment(self):
+        for query, claim in (("select abs(random()) % 9 as a", "estimate"), ("select strftime('%s', 'now') as a", "estimate"),
+                             ("select current_timestamp as a", "estimate"), ("select length(hex(randomblob(4))) as a", "estimate"),
+                             ("select count(*) as a from x", "exact"), ("select upper('timely') as a", "exact")):
+            with self.subTest(query), tempfile.TemporaryDirectory() as folder:
+                with contextlib.closing(sqlite3.connect(Path(folder, "x.db"))) as base:
+                    base.execute("create table x(a)")
+                Path(folder, "program.tl").write_text(f'let rows = read_sql("x.db", "{query}")\nlet y = zeros([len(str(rows)), 10])\n')
+                found = foretold("--device", "cpu", "program.tl", cwd=folder)
+                self.assertEqual((found["claim"], found["failure"]), (claim, None))
+
+    def test_numbers_that_devices_round_as_they_like_are_unknown(self):
+        begin = "let x = [1.5, 2.0, 3.0]\nlet i = arange(6) as float32\nseed(3)\n"
+        for size, claim in (("int(sum(exp(x)))", "estimate"), ("int(mean(x) * 9.0)", "estimate"), ("int(randn([3])[0]) + 9", "estimate"),
+                            ("int(softmax(x)[2] * 9.0)", "estimate"), ("int((x / 3.0)[2] * 9.0)", "estimate"), ("int(sum(x))", "estimate"),
+                            ("int(sum(i))", "exact"), ("int((reshape(i, [2, 3]) @ reshape(i, [3, 2]))[1, 1])", "exact"), ("int(max(x))", "exact"),
+                            ("argmax(x)", "exact"), ("int(sort(x)[2])", "exact"), ("int((x * 2.0)[0])", "exact"), ("randint(1, 9, [3])[1] as int", "exact"),
+                            ("sum(x > 1.7) as int", "exact"), ("int(cumsum(i, 0)[5])", "exact"), ("int(rand([3])[1] * 9.0) + 1", "exact"), ("int(inv(zeros([2, 2]) + [[1.0, 2.0], [3.0, 5.0]])[0, 1])", "exact")):
+            with self.subTest(size), tempfile.TemporaryDirectory() as folder:
+                Path(folder, "program.tl").write_text(begin + f"let y = zeros([{size}, 1000])\n")
+                result = run("check", "--memory", "--json", "--device", "vulkan", "program.tl", cwd=folder)
+                if "this build has no Vulkan device" in result.err:
+                    self.skipTest("built without Vulkan")
+                found = json.loads(result.out)
+                self.assertEqual((found["claim"], found["failure"]), (claim, None))
+                self.assertEqual(foretold("--device", "cpu", "program.tl", cwd=folder)["claim"], "exact")
 
     def test_what_is_changed_in_part_stays_unknown(self):
         code = "let x = randn([100])\nx[tensor([0, 1])] = 5.0\nif sum(x) > 1e6 { print(1) }\n"

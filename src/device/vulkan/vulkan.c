@@ -243,7 +243,7 @@ static void destroy_described(Device *device) {
 }
 
 Status vulkan_foretell(Device *device, const DeviceSettings *settings, int index) {
-    static const ForetellPlanner planner = {made_foretold, plan_vulkan, uploaded_foretold};
+    static const ForetellPlanner planner = {made_foretold, plan_vulkan, uploaded_foretold, true};
     static const DeviceBackend backend = {
         .name = "vulkan",
         .integers_within = vulkan_is_bound,
