@@ -40,6 +40,12 @@ static Status check_loss(Value loss) {
     return STATUS_OK;
 }
 
+// A block that has no epochs may end only by a loss that is not finite.
+static bool ends_by_its_loss(const LearnRun *run) {
+    enum { UNKNOWN_LOSSES_MAX = 10000 };
+    return run->guessed && run->epochs == 0 && run->steps_all >= UNKNOWN_LOSSES_MAX;
+}
+
 static Status read_loss(LearnRun *run, Value loss, double *out) {
     Scalar scalar;
     uint64_t reads = foretell_reads();
@@ -49,6 +55,9 @@ static Status read_loss(LearnRun *run, Value loss, double *out) {
     TRY(status);
     *out = scalar.dtype == DTYPE_FLOAT64 ? scalar.as.f : (double)scalar.as.i;
     run->guessed |= foretell_reads() != reads;
+    if (!ends_by_its_loss(run)) return STATUS_OK;
+    foretell_unknown();
+    *out = NAN;
     return STATUS_OK;
 }
 

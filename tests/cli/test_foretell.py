@@ -260,6 +260,22 @@ class Words(unittest.TestCase):
             self.assertEqual((found["claim"], found["peak"]), ("estimate", None))
             self.assertGreater(found["estimate"], 30 * 256 * 256 * 4)
 
+    def test_training_that_only_an_error_ends(self):
+        code = ("let w = learnable(randn([300, 300]))\nlearn {\n    optimizer: sgd(lr: 0.1)\n    report_every: 0\n"
+                "    while true { backward(mean(w * w)) }\n}\n")
+        found = json.loads(self.check(code, "--json").out)
+        self.assertEqual((found["claim"], found["failure"]["at"]["line"]), ("estimate", 5))
+        self.assertIn("the loss became nan in epoch 1", found["failure"]["message"])
+
+    def test_gradients_that_are_compared_decide_nothing(self):
+        code = "let x = randn([300, 300])\nassert(gradcheck(fn(w) { w * mean(x) }, WHERE))\nlet y = zeros([500, 300])\n"
+        for where in ("[1.0, 2.0]", "x[0, :2]"):
+            found = json.loads(self.check(code.replace("WHERE", where), "--json").out)
+            self.assertEqual((found["claim"], found["failure"]), ("exact", None))
+        found = json.loads(self.check(code.replace("w * mean(x)", "if w[0] > 0.5 { zeros([900, 900]) }; w").replace("WHERE", "x[0, :2]"), "--json").out)
+        self.assertEqual((found["claim"], found["failure"]), ("bound", None))
+        self.assertGreater(found["peak"], 900 * 900 * 4)
+
     def test_conditions_need_not_go_the_same_way(self):
         code = ("let x = randn([300, 300])\nlet kept = []\n"
                 "for i in 0..2 { if mean(x) < 0.5 { kept.push(zeros([1000, 1000])) } else { kept.push(1) } }\n"
