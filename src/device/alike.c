@@ -127,6 +127,12 @@ static bool steps_are_integers(const KernelOptions *options) {
            trunc(options->scalars[1]) == options->scalars[1];
 }
 
+// Of integers, where the results are integers, too.
+static bool reads_no_floats(const KernelCall *call) {
+    const TensorView *in = call->inputs[0].view;
+    return in && !dtype_is_float(in->dtype) && !dtype_is_float(call->outputs[0]->dtype);
+}
+
 static bool has_floats(const KernelCall *call) {
     for (int i = 0; i < call->n_outputs; i++)
         if (dtype_is_float(call->outputs[i]->dtype)) return true;
@@ -150,8 +156,9 @@ bool kernel_is_alike(const KernelCall *call) {
                stays_integral(call, 1);
     case KERNEL_RANDOM: return draw_is_alike(&call->options);
     case KERNEL_MAP: return map_is_alike(call);
-    case KERNEL_REDUCE: return reduction_is_alike(call);
-    case KERNEL_SCAN: return call->options.op == 0 && stays_integral(call, 1);
+    case KERNEL_REDUCE: return reads_no_floats(call) || reduction_is_alike(call);
+    case KERNEL_SCAN:
+        return reads_no_floats(call) || (call->options.op == 0 && stays_integral(call, 1));
     case KERNEL_MATMUL: return stays_integral(call, 2);
     case KERNEL_ARANGE: return !dtype_is_float(out) || steps_are_integers(&call->options);
     default: return !has_floats(call);

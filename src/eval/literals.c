@@ -143,7 +143,7 @@ static Value numbers_make(List *list, Numbers *numbers) {
     else if (status == STATUS_OK)
         status = tensor_from_integers(numbers->integers, &numbers->shape,
                                       numbers->has_int ? DTYPE_INT64 : DTYPE_BOOL, &tensor);
-    if (status == STATUS_OK && numbers->has_unknown) tensor_literal_forget(tensor);
+    if (status == STATUS_OK && numbers->has_unknown) tensor_forget(tensor);
     return status == STATUS_OK ? value_tensor(tensor) : value_fail();
 }
 

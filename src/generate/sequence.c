@@ -264,7 +264,7 @@ static Status forward(const Step *steps, size_t count, Tensor **out) {
     Status status = tensor_from_integers(ids, &shape, DTYPE_INT64, &tensor);
     free(ids);
     TRY(status);
-    if (UNLIKELY(unknown)) tensor_literal_forget(tensor);
+    if (UNLIKELY(unknown)) tensor_forget(tensor);
     TRY(follow_tell_steps(steps, count));
     if (network->cache_field >= 0) set_cache(network, cache_of_steps(steps, count));
     status = call_page(network, "forward", tensor, out);

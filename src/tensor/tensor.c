@@ -146,11 +146,6 @@ Status tensor_from_floats(const double *values, const Shape *shape, DType dtype,
     return STATUS_OK;
 }
 
-void tensor_literal_forget(Tensor *literal) {
-    ASSERT(literal->host && !literal->view.buffer);
-    literal->host->unknown = true;
-}
-
 Tensor *tensor_view_of(Tensor *source, const TensorView *view) {
     Tensor *tensor = tensor_allocate();
     Buffer *buffer = source->view.buffer;

@@ -31,8 +31,6 @@ typedef struct Tensor {
 // Uninitialised contents, contiguous, on `device`. Errors: STATUS_SHAPE (too many elements or bytes
 // overflow), STATUS_MEMORY.
 Status tensor_new(Device *device, DType dtype, const Shape *shape, Tensor **out) MUST_USE;
-// Numbers of a literal that is not materialised are what only a run has.
-void tensor_literal_forget(Tensor *literal);
 // A literal: copies the numbers; the language's dtype is INT64, FLOAT32 or BOOL (bools as
 // integers).
 Status tensor_from_integers(const int64_t *values, const Shape *shape, DType dtype,

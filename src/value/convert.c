@@ -389,7 +389,7 @@ static Status to_tensor(Value value, const char *what, DType floats, Tensor **ou
         status = value_stack(value, what, out);
     else if (status == STATUS_OK)
         status = numbers_to_tensor(&numbers, floats, out);
-    if (status == STATUS_OK && numbers.any_unknown) tensor_literal_forget(*out);
+    if (status == STATUS_OK && numbers.any_unknown) tensor_forget(*out);
     free(numbers.floats);
     free(numbers.integers);
     return status;
