@@ -115,7 +115,8 @@ static void append_builtin(Text *out, const char *name) {
 static void append_variable(Text *out, const Binding *binding) {
     const Node *node = binding->declaration;
     text_append_string(out, "```tl\n");
-    if (node && (node->kind == NODE_TENSOR_DECLARATION || node->kind == NODE_LET)) {
+    if (node && (node->kind == NODE_TENSOR_DECLARATION || node->kind == NODE_LET ||
+                 node->kind == NODE_PROGRAM)) {
         append_source(out, node->span);
     } else if (node && node->kind == NODE_FUNCTION) {
         feature_append_head(out, node->as.function);
@@ -146,9 +147,12 @@ static void count_clause(void *context, Node *node) {
 }
 
 static void append_clauses(Text *out, const Analysis *analysis, const Binding *binding) {
+    if (binding->declaration->kind == NODE_ENTITY) {
+        feature_append_rows(out, analysis, binding);
+        return;
+    }
     Clauses clauses = {.binding = binding};
     walk_node(&(Walker){.context = &clauses, .node = count_clause}, analysis->program->top);
-    if (clauses.facts + clauses.rules == 0) return;
     text_format(out, "\n%zu fact%s and %zu rule%s in this text", clauses.facts,
                 clauses.facts == 1 ? "" : "s", clauses.rules, clauses.rules == 1 ? "" : "s");
     feature_append_rows(out, analysis, binding);

@@ -91,8 +91,12 @@ static void append_rows(Text *out, Trial *trial, Relation *relation) {
         text_append_string(out, "\nmore rows than a hover can count");
         return;
     }
-    text_format(out, "\n%llu row%s follow%s from them, as %s", (unsigned long long)count,
-                count == 1 ? "" : "s", count == 1 ? "s" : "", kept_as(relation));
+    unsigned long long rows = count;
+    if (relation->entities)
+        text_format(out, "\n%llu member%s, as %s", rows, rows == 1 ? "" : "s", kept_as(relation));
+    else
+        text_format(out, "\n%llu row%s follow%s from them, as %s", rows, rows == 1 ? "" : "s",
+                    rows == 1 ? "s" : "", kept_as(relation));
 }
 
 void feature_append_rows(Text *out, const Analysis *analysis, const Binding *binding) {

@@ -101,6 +101,13 @@ class Features(Server):
                            "E(2, 3)\nWay(X, Y) <- E(X, Y)\nWay(X, Z) <- Way(X, Y), E(Y, Z)\n")
         self.assertIn("\n9 rows follow from them, as classes", self.hover(0, 10))
         self.assertIn("\n3 rows follow from them, as a closure, counted by bits", self.hover(6, 0))
+        self.client.change("entity Person = {ann, bob}\nentity City\nrelation Lives(p: Person, c: City)\nLives(bob, oslo)\n"
+                           "relation Far(c: City)\nprogram Worlds over exact {\n    Near(C) <- Lives(_, C)\n}\nprint(Worlds.Near(X)?)\n")
+        self.assertEqual(self.hover(0, 7), "```tl\nentity Person = {ann, bob}\n```\n2 members, as tuples")
+        self.assertEqual(self.hover(1, 7), "```tl\nentity City\n```\n1 member, as tuples")
+        self.assertEqual(self.hover(4, 9), "```tl\nrelation Far(c: City)\n```\n0 facts and 0 rules in this text"
+                                           "\n0 rows follow from them, as tuples")
+        self.assertEqual(self.hover(8, 6), "```tl\nprogram Worlds over exact { ...\n```")
         pairs = "\n".join(f"E({i}, {i * 7 % 3000})" for i in range(3000))
         self.client.change(f"relation E(x: int, y: int)\n{pairs}\nT(X, Y, Z) <- E(X, A), E(Y, B), E(Z, C), A + B > C\n")
         self.assertIn("\nmore rows than a hover can count", self.hover(3001, 0))
