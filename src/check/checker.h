@@ -101,7 +101,8 @@ typedef enum Wanted {
     WANTED_TYPE,
     WANTED_RELATION,
     WANTED_ENTITY_TYPE,
-    WANTED_PLACE // an entity, in the brackets of a relation
+    WANTED_PLACE, // an entity, in the brackets of a relation
+    WANTED_INDEX  // in other brackets
 } Wanted;
 void report_unknown(Checker *checker, const Word *word, Wanted wanted);
 

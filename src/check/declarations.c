@@ -213,8 +213,11 @@ static void declare_function(Checker *checker, Node *node) {
 
 static void declare_pending(Checker *checker, const Word *word, Node *declaration) {
     const Entry *entry = symbol_top(checker, word);
-    for (; entry && entry->scope == checker->scope; entry = entry->outer)
+    for (; entry && entry->scope == checker->scope; entry = entry->outer) {
         if (binding_is_variable(entry->binding)) return;
+        if (entry->binding->kind == BINDING_RELATION)
+            report_twice(checker, "name", word, &entry->binding->word);
+    }
     Binding *binding = scope_declare_new(checker, BINDING_GLOBAL, word);
     binding->declaration = declaration;
     scope_set_pending(checker, binding);

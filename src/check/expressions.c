@@ -1,6 +1,7 @@
 // Expressions: every name in them is resolved, every block in them gets its slots.
 #include <stdlib.h>
 
+#include "check/equation_checker.h"
 #include "check/logic_checker.h"
 
 static void check_expressions(Checker *checker, const NodeList *list) {
@@ -109,13 +110,15 @@ static bool is_place(Checker *checker, const Node *object, const Node *place, si
 static void check_index(Checker *checker, Node *node) {
     ASSERT(node->kind == NODE_INDEX);
     check_expression(checker, node->as.index.object);
-    bool relation = logic_names_relation(checker, node->as.index.object);
+    bool of_names = logic_names_relation(checker, node->as.index.object) ||
+                    logic_is_embedding(checker, node->as.index.object);
     for (size_t i = 0; i < node->as.index.count; i++) {
         const Subscript *subscript = &node->as.index.subscripts[i];
         if (is_place(checker, node->as.index.object, subscript->index, i))
             node_make_string(subscript->index);
-        if (relation && is_unknown(checker, subscript->index))
-            report_unknown(checker, &subscript->index->as.name.word, WANTED_PLACE);
+        if (is_unknown(checker, subscript->index))
+            report_unknown(checker, &subscript->index->as.name.word,
+                           of_names ? WANTED_PLACE : WANTED_INDEX);
         else
             check_expression(checker, subscript->index);
         check_expression(checker, subscript->start);
@@ -124,8 +127,28 @@ static void check_index(Checker *checker, Node *node) {
     }
 }
 
+// What a program block has no equation for.
+static void check_program_field(Checker *checker, const Node *node) {
+    const Node *object = node->as.field.object;
+    const Binding *binding = object->kind == NODE_NAME ? object->as.name.binding : NULL;
+    const Node *block = binding ? binding->declaration : NULL;
+    if (!block || block->kind != NODE_PROGRAM) return;
+    const ProgramNode *program = block->as.program;
+    const Word *name = &node->as.field.name;
+    if (program_find_name(program, name) >= 0) return;
+    const char **names = arena_allocate(checker->arena, program->named * sizeof *names);
+    for (size_t i = 0; i < program->named; i++) names[i] = program->names[i].text;
+    const char *near = catalog_nearest(name->text, names, program->named);
+    SCOPED_TEXT(help);
+    if (near) text_format(&help, "did you mean `%s`?", near);
+    ReportExtra extra = {.help = near ? text_get(&help) : NULL};
+    report(checker, STATUS_NAME, name->span, &extra, "the program %s has no equation for `%s`",
+           binding->word.text, name->text);
+}
+
 static void check_field(Checker *checker, Node *node) {
     check_receiver(checker, node->as.field.object);
+    check_program_field(checker, node);
     node->as.field.member = name_find_member(checker, node->as.field.object, &node->as.field.name);
 }
 

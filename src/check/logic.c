@@ -186,8 +186,34 @@ static bool names_nothing(Checker *checker, const Node *call) {
     return calls_name(call) && !name_candidates(checker, &call->as.call.callee->as.name.word);
 }
 
+// The call of a relation that `and` or `or` joins with something, or NULL.
+static Node *joined_atom(Checker *checker, Node *node) {
+    if (node->kind == NODE_UNARY) return joined_atom(checker, node->as.binary.left);
+    if (node->kind == NODE_CALL) return logic_relation(checker, node) ? node : NULL;
+    if (node->kind != NODE_LOGICAL) return NULL;
+    Node *left = joined_atom(checker, node->as.binary.left);
+    return left ? left : joined_atom(checker, node->as.binary.right);
+}
+
+// Whether it is a condition that holds a goal; that is reported, and no goal is left of it.
+static bool report_joined(ClauseCheck *check, GoalNode *goal) {
+    bool logical = goal->kind == GOAL_NODE_TEST && goal->value->kind == NODE_LOGICAL;
+    Node *call = logical ? joined_atom(check->checker, goal->value) : NULL;
+    if (!call) return false;
+    bool both = goal->value->op == OPERATOR_AND;
+    ReportExtra extra = {.help = both ? "goals that all must hold are separated by commas"
+                                      : "what holds in several ways has a rule for each"};
+    report(check->checker, STATUS_SYNTAX, goal->value->op_span, &extra,
+           "`%s` joins conditions, but %s is a relation", both ? "and" : "or",
+           call->as.call.callee->as.name.word.text);
+    goal->kind = GOAL_NODE_ATOM;
+    goal->atom.call = call;
+    return true;
+}
+
 // Which goals are atoms must be known before any name is: columns may name variables.
 static void goal_find_relation(ClauseCheck *check, GoalNode *goal) {
+    if (report_joined(check, goal)) return;
     if (goal->kind != GOAL_NODE_ATOM && goal->kind != GOAL_NODE_NOT) return;
     Node *call = goal_call(goal);
     goal->atom.call = call;

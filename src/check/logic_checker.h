@@ -29,6 +29,7 @@ bool logic_take_member(Checker *checker, Node *node);
 // any that a fact has mentioned.
 bool logic_is_place(Checker *checker, const Node *object, const Node *place, size_t dimension);
 bool logic_names_relation(Checker *checker, const Node *node);
+bool logic_is_embedding(Checker *checker, const Node *object);
 bool logic_takes_any_name(Checker *checker, const Node *object); // an embedding of `auto`
 
 // logic.c

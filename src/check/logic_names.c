@@ -79,6 +79,10 @@ static bool embedding_has(Checker *checker, const Node *object, const Word *word
     return false;
 }
 
+bool logic_is_embedding(Checker *checker, const Node *object) {
+    return embedding_entities(checker, object) != NULL;
+}
+
 bool logic_takes_any_name(Checker *checker, const Node *object) {
     const Node *entities = embedding_entities(checker, object);
     return entities && entities->kind == NODE_STRING &&
@@ -96,20 +100,12 @@ bool logic_is_place(Checker *checker, const Node *object, const Node *place, siz
     return logic_names_relation(checker, object) && logic_is_constant(checker, word);
 }
 
-static const Binding *declared(Checker *checker, const Word *word) {
-    const Entry *entry = symbol_top(checker, word);
-    for (; entry && entry->scope == checker->scope; entry = entry->outer)
-        if (entry->binding->kind == BINDING_RELATION) return entry->binding;
-    return NULL;
-}
-
+// A name of the same scope stands for nothing else.
 static Binding *declare(Checker *checker, const Word *word, Node *node, const char *what) {
-    const Binding *first = declared(checker, word);
-    if (first) {
-        ReportExtra extra = {.note = "the first is here", .note_span = first->word.span};
-        report(checker, STATUS_NAME, word->span, &extra, "%s `%s` is declared twice", what,
-               word->text);
-    }
+    const Entry *entry = symbol_top(checker, word);
+    const Binding *first = entry && entry->scope == checker->scope ? entry->binding : NULL;
+    bool again = first && first->kind == BINDING_RELATION;
+    if (first) report_twice(checker, again ? what : "name", word, &first->word);
     Binding *binding = binding_new(checker, BINDING_RELATION, word);
     binding->declaration = node;
     scope_add(checker, word, binding);

@@ -119,7 +119,23 @@ static void check_value(ClauseCheck *check, TermNode *term) {
     term->variable = clause_variable_hidden(check);
 }
 
+// mean(N) in a head would be the mean of the one value that N has there.
+static void check_reduced(const ClauseCheck *check, const Node *call) {
+    static const char *const words[] = {"mean", "median", "prod", "std", "var"};
+    if (call->kind != NODE_CALL || call->as.call.callee->kind != NODE_NAME ||
+        call->as.call.count != 1 || call->as.call.arguments[0].value->kind != NODE_NAME)
+        return;
+    const Word *word = &call->as.call.callee->as.name.word;
+    const Binding *function = name_resolve(check->checker, word);
+    ReportExtra extra = {.help = "there are count, sum, min, max and avg"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], word->text) == 0 && function && function->kind == BINDING_BUILTIN)
+            report(check->checker, STATUS_TYPE, call->span, &extra,
+                   "`%s` is not an aggregate: here it has one value only", word->text);
+}
+
 static void check_term(ClauseCheck *check, TermNode *term, bool head) {
+    if (head && check->kind == CLAUSE_RULE) check_reduced(check, term->value);
     term->aggregate = head && check->kind == CLAUSE_RULE ? aggregate_of(term->value) : NULL;
     if (term->aggregate) term->value = term->value->as.call.arguments[0].value;
     if (term->value->kind == NODE_NAME)

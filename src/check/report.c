@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "catalog/foreign.h"
-#include "check/checker.h"
 #include "check/help.h"
+#include "check/logic_checker.h"
 
 static void add_diagnostic(Checker *checker, Diagnostic diagnostic, const ReportExtra *extra) {
     if (extra) {
@@ -87,7 +87,8 @@ static const char *nearest_name(Checker *checker, const char *name, Wanted wante
                                                      [WANTED_STRUCT] = is_struct,
                                                      [WANTED_TYPE] = is_struct,
                                                      [WANTED_RELATION] = is_relation,
-                                                     [WANTED_ENTITY_TYPE] = is_relation};
+                                                     [WANTED_ENTITY_TYPE] = is_relation,
+                                                     [WANTED_INDEX] = NULL};
     bool (*fits)(const Binding *) = kinds[wanted];
     const char **names;
     size_t count = symbol_visible(checker, fits, &names);
@@ -109,7 +110,7 @@ static bool find_in_imports(Checker *checker, const Word *word, Text *help) {
 }
 
 static void append_unknown_help(Checker *checker, const Word *word, Wanted wanted, Text *help) {
-    bool plain = wanted < WANTED_RELATION;
+    bool plain = wanted < WANTED_RELATION || wanted == WANTED_INDEX;
     const char *said = plain ? foreign_help(FOREIGN_NAME, word->text, word->length) : NULL;
     if (said)
         text_append_string(help, said);
@@ -121,14 +122,23 @@ static void append_unknown_help(Checker *checker, const Word *word, Wanted wante
         text_format(help, "did you mean `%s`?", said);
     else if (wanted == WANTED_RELATION)
         text_format(help, "a relation is declared, as in relation %s(x: entity)", word->text);
+    else if (wanted == WANTED_ENTITY_TYPE)
+        text_format(help,
+                    "columns hold entity, int, float, bool, string, tuple or a type that is "
+                    "declared, as in entity %s",
+                    word->text);
+    else if (wanted == WANTED_INDEX && !word_is_long(word))
+        text_append_string(help,
+                           "an equation without an index on its left side is written with `<-`, "
+                           "as in s <- A[i, j]");
     else if (wanted == WANTED_PLACE)
         text_format(help, "a name that no fact of the text has is written in quotes: \"%s\"",
                     word->text);
 }
 
 void report_unknown(Checker *checker, const Word *word, Wanted wanted) {
-    static const char *const words[] = {"name", "function", "variable",    "struct",
-                                        "type", "relation", "entity type", "name"};
+    static const char *const words[] = {"name",     "function",    "variable", "struct", "type",
+                                        "relation", "entity type", "name",     "name"};
     if (!symbol_mark_reported(checker, word)) return;
     const Entry *entry = symbol_top(checker, word);
     if (entry && wanted == WANTED_STRUCT) { // one that comes later, of another kind

@@ -292,8 +292,10 @@ static Status read_all(Reader *reader, Rule *root) {
     for (skip(reader, true); reader->at < reader->end; skip(reader, true)) TRY(read_rule(reader));
     TRY(define_holes(reader));
     for (const Named *rule = reader->names; rule; rule = rule->hh.next)
-        if (!rule->defined)
-            return fail(STATUS_VALUE, "the grammar does not say what %s is", rule->name);
+        if (!rule->defined) {
+            fail(STATUS_VALUE, "the grammar does not say what %s is", rule->name);
+            return fail_help("a rule (%s ::= ...) or one of `holes` does", rule->name);
+        }
     Named *found = NULL;
     HASH_FIND(hh, reader->names, "root", strlen("root"), found);
     if (!found) return fail(STATUS_VALUE, "the grammar has no rule root, where texts begin");

@@ -56,8 +56,13 @@ static Node *parse_entities(Parser *parser) {
 
 static Node *parse_word_text(Parser *parser) {
     Word word;
+    static const char *const words[] = {"xavier", "random", "he", "zeros", "ones"};
     if (!parser_take_name(parser, "xavier, random, he, zeros or ones", &word)) return NULL;
-    return string_of_word(parser, &word);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i], word.text) == 0) return string_of_word(parser, &word);
+    return FAIL(parser, .span = word.span,
+                .message = parser_say(parser, "an embedding cannot begin as `%s`", word.text),
+                .help = "there are xavier, random, he, zeros and ones");
 }
 
 static Node *true_node(Parser *parser) {

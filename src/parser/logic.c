@@ -72,6 +72,11 @@ static bool parse_column(Parser *parser, Node *node) {
     if (parser_accept(parser, TOKEN_COLON)) {
         merge = take_merge(parser);
         if (!(merge && ends_column(parser)) && !(type = parse_type(parser))) return false;
+        if (parser_is(parser, TOKEN_NAME) && !parser_at_new_line(parser)) {
+            parser_fail_expected_help(parser, "`,` or `)` behind the type of this column",
+                                      "`min`, `max` and `union` may stand in front of a type");
+            return false;
+        }
     }
     size_t count = node->as.relation.count, again = count, third = count;
     LIST_PUSH(parser, node->as.relation.columns, count, name);
@@ -112,6 +117,9 @@ static Node *parse_relation(Parser *parser) {
     if (parser_is_name(token, "equivalence") && !parser_at_new_line(parser)) {
         parser_next(parser);
         node->as.relation.equivalence = true;
+    } else if (parser_is(parser, TOKEN_NAME) && !parser_at_new_line(parser)) {
+        return parser_fail_expected_help(parser, "the end of this relation",
+                                         "`equivalence` or `embed` may stand behind its columns");
     }
     return node_finish(parser, node);
 }

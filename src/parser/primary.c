@@ -234,6 +234,7 @@ static Node *fail_no_expression(Parser *parser) {
     if (token->kind == TOKEN_GREATER && !token->space_before && parser->at > 0 &&
         parser->tokens.items[parser->at - 1].kind == TOKEN_LESS)
         help = "`!=` says that two differ";
+    if (token->kind == TOKEN_QUESTION) help = "a query ends with it, as in Parent(alice, X)?";
     if (token->kind == TOKEN_TILDE) help = "bit_not(a) flips bits; `not` negates a condition";
     if (token->kind == TOKEN_BAR) help = "a function value is written fn(x) { ... }";
     bool next_line = parser_at_new_line(parser);

@@ -97,8 +97,9 @@ static const char *symbols_help(const Parser *parser, const Token *before) {
     switch (token->kind) {
     case TOKEN_EQUAL: return equal && !token->space_before ? "`==` and `!=` compare values" : NULL;
     case TOKEN_COLON:
-        return after->kind == TOKEN_MINUS && !after->space_before ? "a rule is written with `<-`"
-                                                                  : NULL;
+        if (after->kind == TOKEN_MINUS && !after->space_before)
+            return "a rule is written with `<-`";
+        return before->kind == TOKEN_FLOAT ? "`::` stands between a weight and its fact" : NULL;
     case TOKEN_TILDE:
         return after->kind == TOKEN_EQUAL || after->kind == TOKEN_EQUAL_EQUAL
                    ? "`!=` says that two differ"

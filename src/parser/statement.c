@@ -167,9 +167,13 @@ static Node *parse_targets(Parser *parser, Node *first, SourcePos begin) {
         LIST_PUSH(parser, list.items, list.count, target);
     }
     Operator op;
+    const Node *last = list.items[list.count - 1];
+    bool rule = last->kind == NODE_BINARY && last->op == OPERATOR_LT &&
+                last->as.binary.left->kind == NODE_CALL;
     if (!at_assignment(parser, &op))
         return parser_fail_expected_help(parser, "`=` after this list of names",
-                                         "a tuple is written in parentheses: (a, b)");
+                                         rule ? "a rule has one head: each has a rule of its own"
+                                              : "a tuple is written in parentheses: (a, b)");
     Node *node = node_new(parser, NODE_TUPLE, begin);
     node->as.list = list;
     for (size_t i = 0; i < list.count; i++)
