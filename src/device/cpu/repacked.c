@@ -20,9 +20,11 @@
 #include "device/statistics.h"
 
 enum {
-    PIECE_PRODUCTS = 1 << 17, // multiplications that are worth a thread
+    PIECE_PRODUCTS = 1 << 17, // multiplications that are worth a thread,
+    PIECE_ROUNDED = 1 << 13,  // and numbers that are rounded
     STRIPS_MANY = 8,          // strips and rows of activations that are worked on together
     ROWS_MANY = 24,
+    PIECES_OF_THREAD = 4,
     ROWS_OF_TILES = 2 * TILE_TOKENS,
     TILE_REST_MAX = 4,      // rows that are not worth a tile
     PANELS_BYTES = 1 << 19, // that stay in a second-level cache
@@ -390,6 +392,14 @@ static void choose_kernel(RowsProduct *rows) {
     ASSERT(rows->block <= ROWS_OF_TILES && rows->together <= STRIPS_MANY);
 }
 
+// How many strips a piece of work has: of many rows, those that are worked on together, unless that
+// left threads without a few pieces each.
+static int64_t strips_of_piece(const RowsProduct *rows, int64_t strips) {
+    if (rows->rows == 1) return PIECE_PRODUCTS / (rows->product->b.rows * STRIP_ROWS + 1) + 1;
+    int64_t share = strips / (PIECES_OF_THREAD * cpu_thread_count());
+    return share < 1 ? 1 : share < STRIPS_MANY ? share : STRIPS_MANY;
+}
+
 void matrix_product_repacked(const MatrixProduct *product) {
     RowsProduct rows = {.product = product, .rows = product->a.rows, .first_strip = -1};
     const DType dtype = product->b.dtype;
@@ -407,11 +417,9 @@ void matrix_product_repacked(const MatrixProduct *product) {
     rows.activations =
         memory_allocate_zeroed((size_t)(whole * rows.groups), sizeof *rows.activations);
     rows.finite = memory_allocate((size_t)rows.rows);
-    cpu_parallel(rows.rows, PIECE_PRODUCTS / (product->a.columns + 1) + 1, round_rows, &rows);
+    cpu_parallel(rows.rows, PIECE_ROUNDED / (product->a.columns + 1) + 1, round_rows, &rows);
     int64_t strips = (product->b.columns + STRIP_ROWS - 1) / STRIP_ROWS;
-    int64_t work = rows.rows * product->b.rows * STRIP_ROWS;
-    int64_t grain = rows.rows > 1 ? STRIPS_MANY : PIECE_PRODUCTS / (work + 1) + 1;
-    cpu_parallel(strips, grain, run_strips, &rows);
+    cpu_parallel(strips, strips_of_piece(&rows, strips), run_strips, &rows);
     if (!cpu_interrupted()) run_other_rows(&rows);
     free(rows.finite);
     free(rows.activations);

@@ -7,6 +7,8 @@
 #include "device/cpu/convert.h"
 #include "device/cpu/scratch.h"
 
+enum { TASK_NUMBERS = 1 << 13 }; // that are worth a thread
+
 typedef struct Rope {
     const TensorView *in, *out, *cosines, *sines; // tables: NULL when angles are computed
     CpuCompute compute;
@@ -132,7 +134,7 @@ Status cpu_kernel_ROPE(const KernelCall *call) {
     rope.frequencies = memory_allocate((size_t)(rope.rotary / 2) * sizeof(double));
     for (int64_t i = 0; i < rope.rotary / 2; i++)
         rope.frequencies[i] = pow(options->scalars[0], -2.0 * (double)i / (double)rope.rotary);
-    cpu_parallel(rows, 32768 / (numbers / rows) + 1, rotate_rows, &rope);
+    cpu_parallel(rows, TASK_NUMBERS / (numbers / rows) + 1, rotate_rows, &rope);
     free(rope.frequencies);
     return STATUS_OK;
 }

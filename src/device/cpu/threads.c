@@ -30,7 +30,7 @@ enum {
     // How long one looks for more work before it sleeps, in ns: what lies between two operations of
     // a program; longer takes time from others. The short time is for whoever waited longer last.
     LOOK_SHORT_NS = 4000,
-    LOOK_LONG_NS = 20000,
+    LOOK_LONG_NS = 100000,
     LOOKS_OF_ONE_CLOCK = 16, // a clock is read in the time of some of them
 };
 
