@@ -55,6 +55,10 @@ function(glsl_source file name defines)
     set(modules_of_${file} ${modules_of_${file}} ${source}.spv PARENT_SCOPE)
 endfunction()
 
+# glslc's optimiser takes most of the time in which shaders are built, drivers have their own, and these files are
+# as fast without.
+set(shaders_for_drivers map.comp matmul_parts.comp scatter.comp scan.comp sort_block.comp gather.comp index_put.comp)
+
 # One command compiles the sources in ARGN, which are of one file. What glslc says of their dependencies begins
 # with the module, without its folder.
 function(glsl_modules file)
@@ -62,9 +66,13 @@ function(glsl_modules file)
     list(TRANSFORM modules APPEND .d OUTPUT_VARIABLE depfiles)
     list(GET depfiles 0 depfile)
     string(REPLACE ";" " " depfiles "${depfiles}")
+    set(optimise -O)
+    if(file IN_LIST shaders_for_drivers)
+        set(optimise -O0)
+    endif()
     add_custom_command(
         OUTPUT ${modules}
-        COMMAND ${GLSLC} --target-env=vulkan1.2 -O -Werror ${shader_includes} -MD -c ${ARGN}
+        COMMAND ${GLSLC} --target-env=vulkan1.2 ${optimise} -Werror ${shader_includes} -MD -c ${ARGN}
         COMMAND sh -c "sed 's|^|${module_folder}/|' ${depfiles} >${depfile}.all"
         DEPENDS ${ARGN} ${shader_folder}/${file}
         DEPFILE ${depfile}.all
