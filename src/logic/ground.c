@@ -462,6 +462,7 @@ static bool grows_alone(const Rule *query) {
 static Status goal_answer(Store *store, const Rule *query, uint32_t number, const Datum *initial) {
     const Goal *goal = &query->goals[number];
     Datum values[ARITY_MAX];
+    ASSERT(goal->relation->arity <= ARITY_MAX);
     goal_values(goal, initial, values);
     const Question question = {goal->relation, values, query, number, initial, true};
     bool done;

@@ -46,16 +46,17 @@ static int64_t join(const Array *array, const int64_t *places) {
 
 // --- gather --------------------------------------------------------------------------------------
 
-static void check_gather(DType dtype, Layout layout, int op, int dim) {
+static void check_gather(DType dtype, Layout layout, Layout out_layout, int op, int dim) {
     static const int64_t dims[] = {4, 5, 6};
-    int64_t index_dims[] = {3, 4, 6}, out_dims[] = {4, 5, 6}, one[] = {9};
+    bool plain = layout == LAYOUT_PLAIN && out_layout == LAYOUT_PLAIN;
+    int64_t index_dims[] = {3, 4, 6}, out_dims[] = {4, 5, 6}, one[] = {plain ? 600 : 9};
     if (op == 0)
         out_dims[dim] = one[0];
     else
         memcpy(out_dims, index_dims, sizeof out_dims);
     Array in, index, out;
     make(&in, dtype, layout, 3, dims);
-    make(&out, dtype, (layout + 1) % LAYOUT_COUNT, 3, out_dims);
+    make(&out, dtype, out_layout, 3, out_dims);
     DType index_dtype = layout == LAYOUT_PLAIN ? DTYPE_INT32 : DTYPE_INT64;
     make_index(&index, index_dtype, (layout + 2) % LAYOUT_COUNT, op == 0 ? 1 : 3,
                op == 0 ? one : index_dims, dims[dim]);
@@ -79,8 +80,10 @@ static void test_gather(void **state) {
     (void)state;
     for (int d = 0; d < DTYPES; d++)
         for (Layout layout = 0; layout < LAYOUT_COUNT; layout++)
-            for (int op = 0; op < 2; op++)
-                for (int dim = 0; dim < 3; dim++) check_gather(dtypes[d], layout, op, dim);
+            for (Layout out = 0; out < LAYOUT_COUNT; out++)
+                for (int op = 0; op < 2; op++)
+                    for (int dim = 0; dim < 3; dim++)
+                        check_gather(dtypes[d], layout, out, op, dim);
 }
 
 static void test_gather_rows_of_quantised(void **state) {

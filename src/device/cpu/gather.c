@@ -136,6 +136,59 @@ static Status gather_quantised(const KernelCall *call, IndexedDim indexed) {
     return atomic_load(indexed.out_of_range) ? index_failure(call, indexed.size) : STATUS_OK;
 }
 
+// --- whole rows that lie together ----------------------------------------------------------------
+
+typedef struct RowGather {
+    IndexedDim indexed;
+    const char *from, *index;
+    char *to;
+    int64_t index_stride;
+    size_t bytes; // of a row
+} RowGather;
+
+// Which row comes is known a few rows ahead; a processor that sees only addresses waits for each.
+static void gather_rows(void *context, int64_t begin, int64_t end) {
+    enum { AHEAD = 4, LINE_BYTES = 64, FETCHED_BYTES = 512 };
+    const RowGather *rows = context;
+    int64_t places[CAST_CHUNK], stride = rows->indexed.stride;
+    ASSERT(begin <= end && rows->bytes > 0);
+    size_t fetched = rows->bytes < FETCHED_BYTES ? rows->bytes : FETCHED_BYTES;
+    for (int64_t at = begin; at < end; at += CAST_CHUNK) {
+        int64_t n = end - at < CAST_CHUNK ? end - at : CAST_CHUNK;
+        const char *index = rows->index + at * rows->index_stride;
+        index_read(&rows->indexed, index, rows->index_stride, n, places);
+        for (int64_t i = 0; i < n; i++) {
+            const char *later = rows->from + places[i + AHEAD < n ? i + AHEAD : n - 1] * stride;
+            for (size_t byte = 0; byte < fetched; byte += LINE_BYTES)
+                __builtin_prefetch(later + byte);
+            memcpy(rows->to + (size_t)(at + i) * rows->bytes, rows->from + places[i] * stride,
+                   rows->bytes);
+        }
+    }
+}
+
+static bool gathers_rows(const KernelCall *call) {
+    const TensorView *out = call->outputs[0], *in = call->inputs[0].view;
+    if (call->options.op != 0 || call->options.dim != 0 || in->rank < 2 ||
+        in->dtype != out->dtype || call->inputs[1].view->rank != 1)
+        return false;
+    TensorView row = slice_of_first_dim(in);
+    return view_is_contiguous(&row) && view_is_contiguous(out);
+}
+
+static void gather_whole(const KernelCall *call, IndexedDim indexed) {
+    const TensorView *out = call->outputs[0], *index = call->inputs[1].view;
+    int64_t count = out->dims[0], numbers = view_count(out) / count;
+    ASSERT(count == index->dims[0] && numbers > 0);
+    RowGather rows = {.indexed = indexed,
+                      .from = cpu_pointer(call->inputs[0].view),
+                      .index = cpu_pointer(index),
+                      .to = cpu_pointer(out),
+                      .index_stride = index->strides[0] * (int64_t)dtype_size(index->dtype),
+                      .bytes = (size_t)numbers * dtype_size(out->dtype)};
+    cpu_parallel(count, numbers < 16384 ? 16384 / numbers : 1, gather_rows, &rows);
+}
+
 Status cpu_kernel_GATHER(const KernelCall *call) {
     const TensorView *out = call->outputs[0], *index = call->inputs[1].view;
     TensorView in = *call->inputs[0].view;
@@ -146,6 +199,10 @@ Status cpu_kernel_GATHER(const KernelCall *call) {
                           index->dtype, &out_of_range};
     if (view_count(out) == 0) return STATUS_OK;
     if (dtype_is_quant(in.dtype)) return gather_quantised(call, indexed);
+    if (gathers_rows(call)) {
+        gather_whole(call, indexed);
+        return atomic_load(&out_of_range) ? index_failure(call, indexed.size) : STATUS_OK;
+    }
     TensorView expanded = call->options.op == 0 ? view_expand_index(index, out, dim) : *index;
     memcpy(in.dims, out->dims, sizeof in.dims);
     in.strides[dim] = 0;
