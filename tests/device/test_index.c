@@ -82,8 +82,7 @@ static void test_gather(void **state) {
         for (Layout layout = 0; layout < LAYOUT_COUNT; layout++)
             for (Layout out = 0; out < LAYOUT_COUNT; out++)
                 for (int op = 0; op < 2; op++)
-                    for (int dim = 0; dim < 3; dim++)
-                        check_gather(dtypes[d], layout, out, op, dim);
+                    for (int dim = 0; dim < 3; dim++) check_gather(dtypes[d], layout, out, op, dim);
 }
 
 static void test_gather_rows_of_quantised(void **state) {
