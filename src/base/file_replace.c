@@ -126,7 +126,8 @@ static Status replace(const char *path, const Replacement *replacement) {
     char *target = realpath(path, NULL); // a link stays, and leads to what is new
     bool exists = target && stat(target, &before) == 0;
     Status status =
-        exists && !S_ISREG(before.st_mode)
+        !sandbox_allows(path) ? fail_write(path)
+        : exists && !S_ISREG(before.st_mode)
             ? replacement->write(path, replacement->context) // takes what comes
             : replace_regular(target ? target : path, exists ? &before : NULL, replacement);
     free(target);

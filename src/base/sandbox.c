@@ -146,10 +146,27 @@ static bool is_below(const char *path, const char *folder) {
     return strncmp(path, folder, length) == 0 && (path[length] == '/' || path[length] == 0);
 }
 
+// Where a path leads: of one that leads nowhere, the part of it that is there. Nothing where there
+// is something without a name, such as a pipe.
+static bool resolve(const char *path, char resolved[PATH_MAX]) {
+    struct stat about;
+    if (realpath(path, resolved)) return true;
+    if (stat(path, &about) == 0) return false;
+    SCOPED_MEMORY char *part = memory_copy_string(path, strlen(path));
+    for (char *slash; (slash = strrchr(part, '/'));) {
+        slash[slash == part] = '\0';
+        if (realpath(part, resolved)) return true;
+        if (slash == part) return false;
+    }
+    return realpath(".", resolved) != NULL;
+}
+
 bool sandbox_allows(const char *path) {
     char resolved[PATH_MAX];
-    // What is not there, or has no name such as a pipe, the kernel decides.
-    if (!sandbox_folder || !realpath(path, resolved)) return true;
+    int found = errno;
+    // What has no name the kernel decides.
+    if (!sandbox_folder || !resolve(path, resolved)) return true;
+    errno = found;
     for (size_t i = 0; i < allowed.count; i++)
         if (is_below(resolved, allowed.items[i])) return true;
     errno = EACCES;

@@ -119,7 +119,8 @@ Status text_file_write(const char *path, const char *bytes, size_t length, bool 
     WriteJob job = {path, append ? "ab" : "wb", bytes, length};
     if (!append) return file_replace(path, write_bytes, &job);
     SCOPED_TEXT(place);
-    return write_bytes(aside_written(path, &place), &job);
+    const char *target = aside_written(path, &place);
+    return sandbox_allows(target) ? write_bytes(target, &job) : fail_path("write", path, errno);
 }
 
 static const char *path_of(const BuiltinCall *call) {

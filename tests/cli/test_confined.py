@@ -240,6 +240,33 @@ print(exists("/usr/lib"), list_dir("{folder}/inside"), read_file("{folder}/insid
             result = run("run", "--sandbox", folder, "-e", 'import "/usr/lib/os-release"')
             self.assertIn("cannot open /usr/lib/os-release: Permission denied", result.err)
 
+    def test_what_lies_outside_is_not_told(self):
+        """The same words for what is there, what is not, and what is in a folder that is not."""
+        need_sandbox()
+        calls = ('read_file(P)', 'load_model(P)', 'load_image(P)', 'read_csv(P)', 'list_dir(P)', 'image_folder(P)', 'read_sql(P, "select 1")',
+                 'text_lines(P)', 'write_file(P, "x")', 'write_file(P, "x", append: true)', 'save({"a": ones([2])}, P)', 'plot([1.0, 2.0], P + ".png")')
+        with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as other:
+            Path(other, "there").mkdir()
+            Path(other, "there", "it.npz").write_text("secret")
+            Path(folder, "link").symlink_to(other)
+            code = "fn attempt(f) { try { f()\nprint(\"done\") } catch e { print(e.message) } }\n"
+            paths = [f"{start}/{name}" for start in (other, "link", f"../{Path(other).name}") for name in ("there/it.npz", "there/no.npz", "no/it.npz")]
+            code += "".join(f"attempt(fn() {{ {call.replace('P', repr(path).replace(chr(39), chr(34)))} }})\n" for call in calls for path in paths)
+            code += "".join(f'print(exists("{path}"))\n' for path in paths) + 'attempt(fn() { read_file("no.txt") })\nattempt(fn() { write_file("no/a.txt", "x") })\n'
+            Path(folder, "p.tl").write_text(code)
+            result = run("run", "--sandbox", ".", "p.tl", cwd=folder)
+            lines = result.out.splitlines()
+            self.assertEqual((result.status, len(lines)), (0, (len(calls) + 1) * len(paths) + 2), result.err)
+            for number, call in enumerate(calls):
+                for path in paths:
+                    line = lines.pop(0)
+                    self.assertIn("Permission denied (the program may touch only files in ., by --sandbox)", line, call + path)
+                    self.assertIn(path, line)
+            self.assertEqual(lines[:len(paths)], ["false"] * len(paths))
+            for line in lines[len(paths):]:
+                self.assertIn("No such file or directory", line)
+            self.assertEqual((os.listdir(Path(other, "there")), os.listdir(other)), (["it.npz"], ["there"]))
+
     def test_memory_that_foretelling_takes_is_limited(self):
         need_no_sanitizer("needs the whole address space")
         with tempfile.TemporaryDirectory() as folder:
