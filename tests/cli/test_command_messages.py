@@ -19,6 +19,8 @@ USAGE = [
                          "usage: tl repl   (also: tl on a terminal)\n"),
     (["tset"], "error: there is no file and no command tset; did you mean tl test?\n"
                "usage: tl test [--filter TEXT] [FILE|FOLDER...]\n"),
+    (["check", "--what", "a.tl"], "error: there is no option --what\nusage: tl check [--json|--sums] FILE...   (also: tl check --memory FILE [arguments...])\n"),
+    (["check", "--memory=what", "a.tl"], "error: there is no option --memory=what\nusage: tl check [--json|--sums] FILE...   (also: tl check --memory FILE [arguments...])\n"),
     (["fmt", "--what"], "error: there is no option --what\nusage: tl fmt [--check] [FILE|FOLDER...]\n"),
     (["run", "--device"], "error: --device needs a value\n"),
     (["run", "--device", "nowhere", "f"],
