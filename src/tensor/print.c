@@ -191,12 +191,11 @@ static Status keep_edges(Tensor *x, int dim, Tensor **out) {
     return status;
 }
 
-// Cuts the middle of every long dimension out. Blocks of quantised types are cut as floats.
-static Status elide(Tensor *x, bool elided[RANK_MAX], Tensor **out) {
+// A quantised tensor as floats, without the middle of every long dimension.
+static Status dequantise_edges(Tensor *x, Tensor **out) {
     Tensor *current = tensor_retain(x);
     for (int dim = 0; dim < x->view.rank; dim++) {
         if (x->view.dims[dim] <= 2 * EDGE_ELEMENTS) continue;
-        elided[dim] = true;
         Tensor *next;
         Status status = STATUS_OK;
         if (dtype_is_quant(current->view.dtype) && current->view.strides[dim] == 1) {
@@ -214,17 +213,6 @@ static Status elide(Tensor *x, bool elided[RANK_MAX], Tensor **out) {
     return STATUS_OK;
 }
 
-static Status read_elements(Tensor *x, size_t count, Elements *out) {
-    bool floats = dtype_is_float(x->view.dtype) || dtype_is_quant(x->view.dtype);
-    *out = (Elements){0};
-    if (floats) {
-        out->floats = memory_allocate(count * sizeof *out->floats);
-        return tensor_read_floats(x, out->floats);
-    }
-    out->integers = memory_allocate(count * sizeof *out->integers);
-    return tensor_read_integers(x, out->integers);
-}
-
 static void measure(Layout *layout, Elements *elements, size_t count) {
     if (elements->floats) {
         // A literal still has its numbers exactly; it shows what its dtype holds.
@@ -239,17 +227,18 @@ static void measure(Layout *layout, Elements *elements, size_t count) {
             larger(layout->before, format_integer(layout->dtype, elements->integers[i], text));
 }
 
-static Status print_shown(Tensor *x, Printer *printer) {
-    size_t count = (size_t)tensor_count(x);
-    printer->shape = tensor_shape(x);
-    Status status = read_elements(x, count, &printer->elements);
-    if (status == STATUS_OK) {
-        measure(&printer->layout, &printer->elements, count);
-        print_dim(printer, 0);
-    }
-    free(printer->elements.floats);
-    free(printer->elements.integers);
-    return status;
+// Of a tensor that is not quantised.
+static Status print_shown(Tensor *x, int64_t edge, Printer *printer) {
+    size_t count = 1;
+    for (int i = 0; i < x->view.rank; i++) count *= (size_t)edge_count(x->view.dims[i], edge);
+    bool floats = dtype_is_float(x->view.dtype);
+    SCOPED_MEMORY void *numbers = memory_allocate(count * sizeof(double));
+    printer->elements = (Elements){floats ? numbers : NULL, floats ? NULL : numbers};
+    Elements *elements = &printer->elements;
+    TRY(tensor_read_edges(x, edge, count, elements->floats, elements->integers));
+    measure(&printer->layout, elements, count);
+    print_dim(printer, 0);
+    return STATUS_OK;
 }
 
 static Status print_number(Tensor *x, Text *out) {
@@ -278,12 +267,18 @@ static Status print_whole(Tensor *x, Text *out) {
         text_append_char(out, ')');
         return STATUS_OK;
     }
-    Printer printer = {.out = out};
+    Printer printer = {.out = out, .shape = tensor_shape(x)};
     printer.layout = (Layout){.dtype = x->view.dtype, .width = float_width(x->view.dtype)};
-    if (count <= ELEMENTS_MAX) return print_shown(x, &printer);
-    SCOPED_TENSOR(shown);
-    TRY(elide(x, printer.elided, &shown));
-    return print_shown(shown, &printer);
+    int64_t edge = count <= ELEMENTS_MAX ? ELEMENTS_MAX : EDGE_ELEMENTS;
+    for (int i = 0; i < x->view.rank; i++) {
+        printer.shape.dims[i] = edge_count(x->view.dims[i], edge);
+        printer.elided[i] = printer.shape.dims[i] < x->view.dims[i];
+    }
+    if (!dtype_is_quant(x->view.dtype)) return print_shown(x, edge, &printer);
+    SCOPED_TENSOR(plain);
+    TRY(count <= ELEMENTS_MAX ? tensor_cast(x, DTYPE_FLOAT32, &plain)
+                              : dequantise_edges(x, &plain));
+    return print_shown(plain, edge, &printer);
 }
 
 Status tensor_print(Tensor *x, Text *out) {

@@ -84,6 +84,87 @@ Status tensor_read_integers(Tensor *tensor, int64_t *out) {
     return STATUS_OK;
 }
 
+// --- what is shown
+
+// Reads some places of each dimension: all, or `edge` at both ends of those that have more.
+typedef struct EdgeReader {
+    const TensorView *view;
+    int64_t edge;
+    size_t size; // of an element
+    char *out;   // where the next one goes
+} EdgeReader;
+
+static int64_t place_count(const EdgeReader *reader, int dim) {
+    return edge_count(reader->view->dims[dim], reader->edge);
+}
+
+static int64_t place_at(const EdgeReader *reader, int dim, int64_t i) {
+    return i < reader->edge ? i : reader->view->dims[dim] - place_count(reader, dim) + i;
+}
+
+static void pick(EdgeReader *reader, int dim, const char *at) {
+    if (dim == reader->view->rank) {
+        memcpy(reader->out, at, reader->size);
+        reader->out += reader->size;
+        return;
+    }
+    int64_t step = reader->view->strides[dim] * (int64_t)reader->size;
+    for (int64_t i = 0; i < place_count(reader, dim); i++)
+        pick(reader, dim + 1, at + place_at(reader, dim, i) * step);
+}
+
+enum { PART_BYTES_MAX = 1 << 16 };
+
+// How far the elements lie from the first one, in elements.
+typedef struct Extent {
+    int64_t low, high;
+} Extent;
+
+static Extent extent_of(const TensorView *view, int dim) {
+    Extent extent = {0, 0};
+    for (int i = dim; i < view->rank; i++) {
+        int64_t most = (view->dims[i] - 1) * view->strides[i];
+        *(most < 0 ? &extent.low : &extent.high) += most;
+    }
+    return extent;
+}
+
+// All that lies between, where that is little; else each place by itself.
+static Status read_from(EdgeReader *reader, int dim, int64_t first) {
+    const TensorView *view = reader->view;
+    int64_t size = (int64_t)reader->size;
+    Extent extent = extent_of(view, dim);
+    if (extent.high - extent.low < PART_BYTES_MAX / size) {
+        size_t offset = view->offset + (size_t)((first + extent.low) * size);
+        size_t bytes = (size_t)((extent.high - extent.low + 1) * size);
+        SCOPED_MEMORY char *part = memory_allocate(bytes);
+        TRY(buffer_download(view->buffer, offset, part, bytes));
+        pick(reader, dim, part - extent.low * size);
+        return STATUS_OK;
+    }
+    for (int64_t i = 0; i < place_count(reader, dim); i++)
+        TRY(read_from(reader, dim + 1, first + place_at(reader, dim, i) * view->strides[dim]));
+    return STATUS_OK;
+}
+
+Status tensor_read_edges(Tensor *tensor, int64_t edge, size_t count, double *floats,
+                         int64_t *integers) {
+    ASSERT(!dtype_is_quant(tensor->view.dtype) && count > 0 && !floats != !integers);
+    const HostNumbers *host = tensor->host;
+    DType dtype = !host ? tensor->view.dtype : host->is_float ? DTYPE_FLOAT64 : DTYPE_INT64;
+    SCOPED_MEMORY char *elements = memory_allocate(count * dtype_size(dtype));
+    EdgeReader reader = {&tensor->view, edge, dtype_size(dtype), elements};
+    if (host && UNLIKELY(host->unknown)) foretell_look(origin_current.at);
+    if (host)
+        pick(&reader, 0, (const char *)host->as.integers);
+    else
+        TRY(read_from(&reader, 0, 0));
+    ASSERT(reader.out == elements + count * dtype_size(dtype));
+    for (size_t i = 0; i < count && floats; i++) floats[i] = load_float(elements, dtype, i);
+    for (size_t i = 0; i < count && integers; i++) integers[i] = load_integer(elements, dtype, i);
+    return STATUS_OK;
+}
+
 Status tensor_read_bools(Tensor *tensor, uint8_t *out) {
     ASSERT(tensor->view.dtype == DTYPE_BOOL);
     void *elements;

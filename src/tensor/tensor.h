@@ -71,6 +71,14 @@ Shape tensor_shape_told(const Tensor *tensor); // to the program (foretell_shape
 // Reads to the host, in row-major order, converted: waits for the device. `count` elements.
 Status tensor_read_floats(Tensor *tensor, double *out) MUST_USE;
 Status tensor_read_integers(Tensor *tensor, int64_t *out) MUST_USE; // truncates floats
+// How many places of a dimension are read: all, or `edge` at both ends where there are more.
+static inline int64_t edge_count(int64_t size, int64_t edge) {
+    return size <= 2 * edge ? size : 2 * edge;
+}
+// The elements at such places, `count` of them, into the one of both that is not NULL. Takes no
+// memory of the device. Not of quantised tensors.
+Status tensor_read_edges(Tensor *tensor, int64_t edge, size_t count, double *floats,
+                         int64_t *integers) MUST_USE;
 Status tensor_read_bools(Tensor *tensor, uint8_t *out) MUST_USE;    // of a bool tensor: 0 or 1
 // The one number of a tensor with one element (any rank).
 Status tensor_read_scalar(Tensor *tensor, Scalar *out) MUST_USE;

@@ -260,6 +260,17 @@ class Words(unittest.TestCase):
             self.assertEqual((found["claim"], found["peak"]), ("estimate", None))
             self.assertGreater(found["estimate"], 30 * 256 * 256 * 4)
 
+    def test_what_is_shown_takes_no_memory(self):
+        """An assertion that fails shows its values, where a program that is foretold takes it to hold."""
+        begin = "let x = randn([3, 200, 300])\nlet y = transpose(x, 0, 2)\n"
+        for use, status in (("assert_eq(x, x + 1.0)", 1), ("assert_about_eq(y, y + 1.0, 1e-9)", 1), ("assert(x[0] == x[1], \"{}\", y)", 1),
+                            ("print(x, y, x > 0.0, y[5], x[:, 7, ::40])", 0), ("print(tensor([[i, i + 0.5] for i in 0..2000]))", 0)):
+            with self.subTest(use), tempfile.TemporaryDirectory() as folder:
+                Path(folder, "program.tl").write_text(begin + use + "\n")
+                found = foretold("program.tl", cwd=folder)
+                peak, result = measured("program.tl", cwd=folder)
+                self.assertEqual((result.status, found["claim"], found["peak"]), (status, "exact", peak), result.err)
+
     def test_training_that_only_an_error_ends(self):
         code = ("let w = learnable(randn([300, 300]))\nlearn {\n    optimizer: sgd(lr: 0.1)\n    report_every: 0\n"
                 "    while true { backward(mean(w * w)) }\n}\n")
