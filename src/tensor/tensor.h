@@ -79,7 +79,7 @@ static inline int64_t edge_count(int64_t size, int64_t edge) {
 // memory of the device. Not of quantised tensors.
 Status tensor_read_edges(Tensor *tensor, int64_t edge, size_t count, double *floats,
                          int64_t *integers) MUST_USE;
-Status tensor_read_bools(Tensor *tensor, uint8_t *out) MUST_USE;    // of a bool tensor: 0 or 1
+Status tensor_read_bools(Tensor *tensor, uint8_t *out) MUST_USE; // of a bool tensor: 0 or 1
 // The one number of a tensor with one element (any rank).
 Status tensor_read_scalar(Tensor *tensor, Scalar *out) MUST_USE;
 
