@@ -42,8 +42,9 @@ static Status field_datum(Reasoner *reasoner, const Relation *relation, uint32_t
 
 static Status row_data(Reasoner *reasoner, const Relation *relation, const List *row, Datum *out) {
     if (row->count != relation->arity)
-        return fail(STATUS_ARITY, "a row of the file has %zu fields, but %s has %u column%s",
-                    row->count, relation->name, relation->arity, relation->arity == 1 ? "" : "s");
+        return fail(STATUS_ARITY, "a row of the file has %zu field%s, but %s has %u column%s",
+                    row->count, row->count == 1 ? "" : "s", relation->name, relation->arity,
+                    relation->arity == 1 ? "" : "s");
     for (uint32_t i = 0; i < relation->arity; i++)
         TRY(field_datum(reasoner, relation, i, row->items[i], &out[i]));
     return STATUS_OK;

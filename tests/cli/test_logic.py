@@ -1171,6 +1171,20 @@ class Equations(unittest.TestCase):
                 self.assertEqual((result.out, result.err), (want, ""), code)
 
 
+class Temperature(unittest.TestCase):
+    def test_zero_is_deduction(self):
+        """Queries by embeddings at temperature 0, of every relation of two columns: the answers and their order."""
+        for number, program, rows in programs("temperature ", PROGRAMS // 3):
+            code, answers = program_text(program), ""
+            for name, kinds in program.relations.items():
+                for how in ("forward", "backward") if len(kinds) == 2 else ():
+                    code += f"for a in infer {how} {name}(Q0, Q1)? with temperature 0 {{ print(a.Q0, a.Q1, a.score) }}\n"
+                    answers += "".join(f"{row[0]} {row[1]} 1.0\n" for row in rows[name])
+            result = run_code(code)
+            with self.subTest(program=number):
+                self.assertEqual((result.out, result.err), (answers, ""), code)
+
+
 class RandomPrograms(unittest.TestCase):
     def test_answers_and_their_order(self):
         for number, program, rows in programs("", PROGRAMS):
