@@ -273,8 +273,10 @@ static uint32_t row_put(Table *table, const Datum *values) {
 }
 
 uint32_t table_append(Table *table, const Datum *values) {
-    if (table->cells && !cells_add(table->cells, values)) table_weigh(table, values);
-    if (table->cells) cells_add(table->cells, values);
+    if (table->cells && !cells_add(table->cells, values)) {
+        table_weigh(table, values);
+        if (table->cells) cells_add(table->cells, values);
+    }
     if (table->hashed == ROW_NONE) {
         row_put(table, values);
     } else {
