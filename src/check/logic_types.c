@@ -209,12 +209,30 @@ static void check_atom_types(ClauseCheck *check, const AtomNode *atom) {
     }
 }
 
+// N > "a", N + "a", where a column says that N is a number.
+static void check_literals(ClauseCheck *check, const Node *node) {
+    if (node->kind != NODE_BINARY) return;
+    const Node *sides[] = {node->as.binary.left, node->as.binary.right};
+    bool order = node->op >= OPERATOR_LT && node->op <= OPERATOR_GE;
+    for (int i = 0; i < 2; i++) {
+        ColumnKind other = kind_of_value(check->clause, sides[1 - i], 0);
+        bool number = other == COLUMN_INT || other == COLUMN_FLOAT;
+        if (sides[i]->kind == NODE_STRING && number && (order || node->op <= OPERATOR_MOD))
+            report(check->checker, STATUS_TYPE, node->span, NULL,
+                   order ? "%s and a text have no order" : "%s and a text cannot be computed with",
+                   kind_words[other]);
+        check_literals(check, sides[i]);
+    }
+}
+
 void check_clause_types(ClauseCheck *check) {
     const Clause *clause = check->clause;
     if (check->kind == CLAUSE_QUERY) check_atom_types(check, &clause->atom);
     for (size_t i = 0; i < clause->goal_count; i++)
         if (clause->goals[i].kind <= GOAL_NODE_NOT && clause->goals[i].atom.binding)
             check_atom_types(check, &clause->goals[i].atom);
+    for (size_t i = 0; i < clause->goal_count; i++)
+        if (clause->goals[i].kind >= GOAL_NODE_TEST) check_literals(check, clause->goals[i].value);
     if (check->kind != CLAUSE_RULE) return;
     warn_all_merged(check);
     check_head_types(check);
