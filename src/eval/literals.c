@@ -74,6 +74,12 @@ static bool numbers_measure(const List *list, int depth, Numbers *numbers) {
     }
     for (size_t i = 0; i < list->count; i++) {
         Value item = list->items[i];
+        bool whole = item.kind == VALUE_INT, plain = whole || item.kind == VALUE_FLOAT;
+        if (LIKELY(plain && numbers->shape.rank == depth + 1)) {
+            numbers->has_int |= whole;
+            numbers->has_float |= !whole;
+            continue;
+        }
         const List *inner = nested_list(item);
         if (inner) {
             if (!numbers_measure(inner, depth + 1, numbers)) return false;

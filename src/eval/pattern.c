@@ -82,8 +82,10 @@ static inline int fits(Frame *frame, const PatternCode *pattern, Value value) {
     if (pattern->interval && value.kind == VALUE_INT)
         return (uint64_t)value.as.integer - pattern->first <= pattern->width;
     if (pattern->kind == PATTERN_LITERAL && value.kind == VALUE_STRING &&
-        pattern->fixed.kind == VALUE_STRING)
-        return string_equals(pattern->fixed.as.string, value.as.string);
+        pattern->fixed.kind == VALUE_STRING) {
+        if (string_is_measured(value.as.string)) string_note_look();
+        return string_same(pattern->fixed.as.string, value.as.string);
+    }
     if (pattern->kind == PATTERN_ANY) return 1;
     return pattern_match(frame, pattern, value);
 }
