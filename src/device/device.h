@@ -86,6 +86,7 @@ struct Device {
     size_t own_bytes;        // of memory; 0 when the device states none
     size_t memory_limit;     // the same, or what a setting limits it to
     bool separate;           // its memory is its own, not the host's
+    bool software;           // a driver that computes on the host, in malloc's memory
     bool foretold;           // it accounts for memory and computes little: foretell.h
     bool times_itself;       // it tells a timeline when what is queued ran: timeline.h
     struct Staging *staging; // that waits for its next use

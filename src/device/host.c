@@ -65,7 +65,9 @@ static uint64_t take(uint64_t *left, uint64_t bytes) {
 void host_state(const Device *device, uint64_t values, HostStatement *out) {
     Resident resident = read_mappings();
     PoolMemory pool = {0};
-    if (device && device->backend->host_import) pool_memory(device, &pool);
+    bool own = device && device->backend->host_import;
+    if (own || (device && device->software)) pool_memory(device, &pool);
+    if (!own) pool = (PoolMemory){.small_bytes = pool.small_bytes + pool.large_bytes};
     struct mallinfo2 heap = mallinfo2();
     uint64_t used = heap.uordblks + heap.hblkhd, left = resident.anonymous;
     *out = (HostStatement){

@@ -11,7 +11,7 @@ typedef struct HostStatement {
     uint64_t values;   // strings, lists, dictionaries, syntax trees
     uint64_t tables;   // of models, logic, the tape, libraries: what is in use of malloc's memory
     uint64_t kept;     // free, but kept by malloc
-    uint64_t buffers;  // of devices that work in the host's memory, cached ones included
+    uint64_t buffers;  // of devices that work in the host's memory, software drivers included
     uint64_t mapped;   // of files that are read in place
     uint64_t code;     // the program and its libraries, with their data
     uint64_t stacks;

@@ -140,8 +140,8 @@ Status device_run(const KernelCall *call) {
     Spill *spill = &device->pool->spill;
     spill->running = call;
     spill->turn++;
-    Status status = UNLIKELY(spill->watched) ? spill_prepare(call) : STATUS_OK;
-    if (LIKELY(status == STATUS_OK))
+    Status status;
+    if (LIKELY(!spill->watched) || (status = spill_prepare(call)) == STATUS_OK)
         status = UNLIKELY(work->timeline != NULL) ? run_timed(device, call, work->timeline)
                                                   : device->backend->run(device, call);
     spill->running = NULL;

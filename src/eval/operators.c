@@ -359,7 +359,9 @@ static Value apply_any(Operator op, const Operands *operands) {
     Value left = operands->left, right = operands->right;
     if (op == OPERATOR_IN || op == OPERATOR_NOT_IN) return containment_apply(op, left, right);
     bool tensor = left.kind == VALUE_TENSOR || right.kind == VALUE_TENSOR;
-    Value result = value_absent();
+    bool both = tensor && left.kind == right.kind;
+    Value result = both ? tensors_apply(op, operands) : value_absent();
+    if (LIKELY(result.kind != VALUE_ABSENT)) return result;
     if (op == OPERATOR_ADD || op == OPERATOR_MUL) result = sequences_apply(op, left, right);
     if (result.kind != VALUE_ABSENT) return result;
     if (tensor || op == OPERATOR_MATMUL || op == OPERATOR_OUTER)

@@ -83,8 +83,9 @@ static inline int fits(Frame *frame, const PatternCode *pattern, Value value) {
         return (uint64_t)value.as.integer - pattern->first <= pattern->width;
     if (pattern->kind == PATTERN_LITERAL && value.kind == VALUE_STRING &&
         pattern->fixed.kind == VALUE_STRING) {
-        if (string_is_measured(value.as.string)) string_note_look();
-        return string_same(pattern->fixed.as.string, value.as.string);
+        const String *fixed = pattern->fixed.as.string, *text = value.as.string;
+        return string_is_measured(text) ? string_equals_measured(fixed, text)
+                                        : string_same(fixed, text);
     }
     if (pattern->kind == PATTERN_ANY) return 1;
     return pattern_match(frame, pattern, value);

@@ -54,7 +54,8 @@ static inline void probe_next(Probe *probe) {
 
 static inline bool same_key(Value a, Value b) {
     if (a.kind != b.kind) return false;
-    if (a.kind == VALUE_STRING) return string_equals(a.as.string, b.as.string);
+    if (a.kind == VALUE_STRING)
+        return a.as.string == b.as.string || string_equals(a.as.string, b.as.string);
     return a.as.integer == b.as.integer;
 }
 

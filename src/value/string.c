@@ -110,6 +110,12 @@ void string_note_look(void) {
     foretell_unknown();
 }
 
+bool string_equals_measured(const String *a, const String *b) {
+    ASSERT(string_is_measured(a) || string_is_measured(b));
+    if (a != b) string_note_look();
+    return string_same(a, b);
+}
+
 uint64_t string_hash(const String *string) {
     if (string->hash) return string->hash;
     if (string_is_measured(string)) string_note_look();

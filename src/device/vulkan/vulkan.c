@@ -182,6 +182,7 @@ static VulkanDevice *describe_device(Device *device, const DeviceSettings *setti
     device->times_itself = physical->clock_bits > 0;
     device->memory_limit = (size_t)physical->budget_bytes;
     device->separate = physical->type == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+    device->software = physical_is_software(physical);
     snprintf(device->name, sizeof device->name, "vulkan:%d", number);
     describe(physical, device->description, sizeof device->description);
     return vulkan;
