@@ -1,6 +1,8 @@
 #include "device/alike.h"
 
+#include <ctype.h>
 #include <math.h>
+#include <string.h>
 
 #include "device/cpu/cast.h"
 
@@ -48,58 +50,69 @@ static bool stays_integral(const KernelCall *call, int factors) {
     return pow(largest, factors) <= most;
 }
 
-// 0: it compares or chooses; 1: it adds or multiplies; 2: anything else.
-static int step_kind(MapOp op) {
-    switch (op) {
-    case MAP_COPY:
-    case MAP_NEG:
-    case MAP_ABS:
-    case MAP_SIGN:
-    case MAP_FLOOR:
-    case MAP_CEIL:
-    case MAP_ROUND:
-    case MAP_TRUNC:
-    case MAP_ISNAN:
-    case MAP_ISINF:
-    case MAP_ISFINITE:
-    case MAP_LOGICAL_NOT:
-    case MAP_STEP:
-    case MAP_RELU:
-    case MAP_MIN:
-    case MAP_MAX:
-    case MAP_EQ:
-    case MAP_NE:
-    case MAP_LT:
-    case MAP_LE:
-    case MAP_GT:
-    case MAP_GE:
-    case MAP_LOGICAL_AND:
-    case MAP_LOGICAL_OR:
-    case MAP_WHERE:
-    case MAP_CLAMP: return 0;
-    case MAP_SQUARE:
-    case MAP_ADD:
-    case MAP_SUB:
-    case MAP_MUL:
-    case MAP_ADD_RELU:
-    case MAP_MUL_RELU:
-    case MAP_AFFINE: return 1;
-    default: return 2;
+// What the formula of a map does to its operands: it compares or chooses, adds or multiplies, and
+// so rounds once or several times; anything else is approximated.
+typedef enum FormulaKind { CHOOSES, ROUNDS_ONCE, ROUNDS, APPROXIMATES } FormulaKind;
+
+static const char *const formulas[] = {
+#define MAP1(name, formula, ...) [MAP_##name] = #formula,
+#define MAP2(name, formula, ...) [MAP_##name] = #formula,
+#define MAP3(name, formula, ...) [MAP_##name] = #formula,
+#include "catalog/maps.def"
+#undef MAP1
+#undef MAP2
+#undef MAP3
+};
+
+static bool is_integer_constant(const char *text) { // what follows C
+    const char *number = text + (text[1] == '-' ? 2 : 1);
+    size_t digits = strspn(number, "0123456789");
+    return digits > 0 && number[digits] == ')';
+}
+
+// Whether the same comes of a word on every device: an operand, a constant, or a choice.
+static bool is_exact_word(const char *word, size_t length) {
+    static const char *const choices[] = {"abs",   "ceil",  "floor", "greatest", "isfinite",
+                                          "isinf", "isnan", "least", "round",    "trunc"};
+    if (word[length] != '(') return true;
+    if (length == 1 && *word == 'C') return is_integer_constant(word + 1);
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        if (strlen(choices[i]) == length && memcmp(choices[i], word, length) == 0) return true;
+    return false;
+}
+
+// One operator that is written twice is of one sum that is.
+static FormulaKind formula_kind(MapOp op) {
+    FormulaKind kind = CHOOSES;
+    char sign = 0;
+    for (const char *at = formulas[op]; *at; at++) {
+        size_t length = 0;
+        while (isalnum((unsigned char)at[length]) || at[length] == '_') length++;
+        if (length > 0) {
+            if (!is_exact_word(at, length)) return APPROXIMATES;
+            at += length - 1;
+        } else if (*at == ' ' && at[1] && strchr("+-*/", at[1]) && at[2] == ' ') {
+            if (at[1] == '/') return APPROXIMATES;
+            kind = kind == CHOOSES || (kind == ROUNDS_ONCE && at[1] == sign) ? ROUNDS_ONCE : ROUNDS;
+            sign = at[1];
+        }
     }
+    return kind;
 }
 
 static bool map_is_alike(const KernelCall *call) {
-    int worst = 0;
-    for (int i = 0; i < call->options.n_steps; i++) {
-        int kind = step_kind(call->options.steps[i].op);
+    FormulaKind worst = CHOOSES;
+    int steps = call->options.n_steps;
+    for (int i = 0; i < steps; i++) {
+        FormulaKind kind = formula_kind(call->options.steps[i].op);
         if (kind > worst) worst = kind;
     }
     DType out = call->outputs[0]->dtype;
     if (call->options.compute == DTYPE_INT64) return true;
     bool kept = !dtype_is_float(out) || out == call->options.compute;
-    bool rounded_once = call->options.n_steps == 1 && call->options.steps[0].op != MAP_AFFINE;
-    if (worst == 0 || (worst == 1 && rounded_once)) return kept || stays_integral(call, 2);
-    return worst == 1 && stays_integral(call, call->options.n_steps + 1);
+    if (worst == CHOOSES || (worst == ROUNDS_ONCE && steps == 1))
+        return kept || stays_integral(call, 2);
+    return worst != APPROXIMATES && stays_integral(call, steps + 1);
 }
 
 static bool reduction_is_alike(const KernelCall *call) {
