@@ -12,6 +12,20 @@ typedef struct Loop {
     int64_t count, size; // size: of the loop's index
 } Loop;
 
+// What the left side is has its first rows where every value is kept.
+static Status check_start(Loop *loop) {
+    const Equation *plan = loop->run->plan;
+    if (plan->loop.start < 0 || !plan->loop.kept) return STATUS_OK;
+    Value start = loop->run->values[plan->loop.start];
+    loop->run->at = plan->left[plan->loop.dim].span;
+    if (start.kind != VALUE_TENSOR)
+        return fail(STATUS_TYPE, "the first rows are those of a tensor, but this is %s",
+                    value_shown(start).text);
+    if ((size_t)start.as.tensor->view.rank == plan->left_count) return STATUS_OK;
+    return fail(STATUS_SHAPE, "the first rows are those of a tensor of rank %zu, but this is %s",
+                plan->left_count, tensor_type_name(start.as.tensor).text);
+}
+
 // How often the right side is evaluated.
 static Status find_steps(Loop *loop) {
     const Equation *plan = loop->run->plan;
@@ -53,10 +67,6 @@ static Status first_states(Loop *loop) {
     const EquationLoop *plan = &loop->run->plan->loop;
     if (plan->start < 0) return zero_state(loop);
     Value start = loop->run->values[plan->start];
-    loop->run->at = loop->run->plan->left[plan->dim].span;
-    if (plan->kept && start.kind != VALUE_TENSOR)
-        return fail(STATUS_TYPE, "the first rows are those of a tensor, but this is %s",
-                    value_shown(start).text);
     for (int i = 0; i < plan->rows; i++) {
         if (!plan->kept) {
             loop->history[loop->count++] = value_retain(start);
@@ -163,6 +173,7 @@ static Status collect(Loop *loop, Named *out) {
 
 Status loop_evaluate(EquationRun *run, Named *out) {
     Loop loop = {.run = run, .whole = run->terms};
+    TRY(check_start(&loop));
     TRY(find_steps(&loop));
     const EquationLoop *plan = &run->plan->loop;
     int64_t first = plan->rows - plan->offset, steps = loop.size > first ? loop.size - first : 0;

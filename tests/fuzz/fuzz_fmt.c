@@ -14,7 +14,10 @@ static char *format_text(const char *text, size_t *length) {
     DiagnosticList diagnostics = {0};
     Text out = {0};
     bool formatted = format_source(file, &out, &diagnostics);
-    if (!formatted && strcmp(diagnostics.items[0].kind, status_word(STATUS_FORMAT)) == 0) abort();
+    for (size_t i = 0; i < diagnostics.count; i++) // a warning has no kind
+        if (diagnostics.items[i].kind &&
+            strcmp(diagnostics.items[i].kind, status_word(STATUS_FORMAT)) == 0)
+            abort();
     diagnostic_list_free(&diagnostics);
     source_reset();
     *length = out.length;
