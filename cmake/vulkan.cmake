@@ -56,8 +56,8 @@ function(glsl_source file name defines)
 endfunction()
 
 # glslc's optimiser takes most of the time in which shaders are built, drivers have their own, and these files are
-# as fast without.
-set(shaders_for_drivers map.comp matmul_parts.comp scatter.comp scan.comp sort_block.comp gather.comp index_put.comp)
+# as fast without. (So is map.comp, but drivers then take seconds for the formulas that a program needs.)
+set(shaders_for_drivers matmul_parts.comp scatter.comp scan.comp sort_block.comp gather.comp index_put.comp)
 
 # One command compiles the sources in ARGN, which are of one file. What glslc says of their dependencies begins
 # with the module, without its folder.
