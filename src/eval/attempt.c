@@ -25,13 +25,19 @@ bool value_is_error(Value value) {
     return value.kind == VALUE_STRUCT && value.as.instance->type == &error_type;
 }
 
-static Value error_value(const ErrorRecord *record) {
+static Value message_value(const char *message, bool measured) {
+    Value text = value_cstring(message);
+    return UNLIKELY(measured) ? string_as_measured(text.as.string) : text;
+}
+
+// `measured`: its words may show numbers that only a run has (foretell.h).
+static Value error_value(const ErrorRecord *record, bool measured) {
     ASSERT(record->code != STATUS_OK);
     SourcePlace place = source_find(record->span.begin);
     Value error = value_struct(&error_type);
     Value *fields = error.as.instance->fields;
     fields[0] = value_cstring(record->kind);
-    fields[1] = value_cstring(record->message);
+    fields[1] = message_value(record->message, measured);
     fields[2] = place.file ? value_cstring(place.file->name) : value_none();
     fields[3] = place.file ? value_int(place.line) : value_none();
     return error;
@@ -51,7 +57,7 @@ static Value handle(Frame *frame, const TryCode *attempt) {
         trace_clear(interp);
         return EVAL(frame, attempt->handler);
     }
-    SCOPED_VALUE(error) = error_value(error_current());
+    SCOPED_VALUE(error) = error_value(error_current(), interp->measured_error);
     Caught caught = {error.as.instance, failure_set_aside(interp), interp->caught};
     interp->caught = &caught;
     variable_set(frame, attempt->variable, value_retain(error));
@@ -79,9 +85,11 @@ static Value eval_try(Frame *frame, const Code *code) {
 // While memory is foretold: a handler waits for the errors of what is checked here.
 static Value eval_awaited(Frame *frame, const Code *code) {
     const TryCode *awaited = (const TryCode *)code;
+    uint64_t reads = foretell_reads();
     foretell_attempt(1);
     Value value = EVAL(frame, awaited->body);
     foretell_attempt(-1);
+    frame->interp->measured_error = foretell_reads() != reads;
     return value;
 }
 

@@ -53,6 +53,7 @@ struct Interp {
     bool exit_requested;
     int exit_status;
     struct Caught *caught; // the innermost error whose handler runs
+    bool measured_error;   // the words of the one that was caught last may be of a run only
     VECTOR(SourcePos)
     warned_lines; // that a broadcast warning was given for; each is warned of once
 };

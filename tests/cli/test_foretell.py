@@ -309,10 +309,11 @@ class Words(unittest.TestCase):
                "len(read_file(\"/proc/self/stat\"))", "len(read_csv(\"/proc/uptime\", separator: \" \"))", "len(list_dir(\"/proc\"))",
                "sum([int(sum(b)) for b in loader(tensor([1.0, 2.0]), batch: 1, shuffle: true)][0:1])", "[len(b[0]) for b in loader(text_lines(\"lines\"), batch: 1, shuffle: true)][0]",
                "[int(sum(b)) for b in loader(text_windows(\"lines\", 2), batch: 1, shuffle: true)][0]", "int(rand() * 9.0)", "int(sample([0.5, 0.5]))",
-               "(fn() { let s = rng_state()\nrng_state(s)\nint(rand() * 9.0) })()")
+               "(fn() { let s = rng_state()\nrng_state(s)\nint(rand() * 9.0) })()",
+               "try { error(f\"{clock()}\") } catch e { len(e.message) }", "(fn() { let w = str(time())\ntry { error(w) } catch e { len(e.message) } })()")
     SURE = ("memory().live + 1", "memory().peak + 1", "memory().buffers + 1", "len(\"x\")", "len(list_dir(\".\"))", "len(args()) + 1", "len(device())",
             "(fn() { write_file(\"new\", \"x\")\nlen(list_dir(\".\")) })()", "(fn() { seed(3)\nint(rand() * 9.0) + rng_state()[0] as int })()",
-            "(fn() { sleep(time() * 0.0)\n3 })()", "[int(sum(b)) for b in loader(tensor([1.0, 2.0]), batch: 1, shuffle: true, seed: 3)][0]",
+            "(fn() { sleep(time() * 0.0)\n3 })()", "try { error(\"text\") } catch e { len(e.message) }", "[int(sum(b)) for b in loader(tensor([1.0, 2.0]), batch: 1, shuffle: true, seed: 3)][0]",
             "(fn() { save_image(zeros([3, 4, 4]), \"new.png\")\nsum([b.shape[0] for b in loader(image_folder(\".\"), batch: 1)]) })()",
             "[b.shape[0] for b in loader(tensor([1.0, 2.0, 3.0]), batch: 2, shuffle: true)].len()")
 
