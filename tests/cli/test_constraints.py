@@ -207,6 +207,9 @@ class Constraints(unittest.TestCase):
             for i in 0..20 { print(generate(m, "a", 60, constraint: c, temperature: 2.0, seed: i)) }
             print(generate(m, "a", 20, constraint: grammar("root ::= \"a\"{12}"), seed: 1))
             print(generate(m, "a", 9, constraint: grammar("root ::= \"\\u00e9\\x41\\n\\\"\" . [^a-z\\]]"), seed: 1))
+            let ends = "\u{7f}\u{80}\u{7ff}\u{800}\u{d7ff}\u{e000}\u{ffff}\u{10000}\u{10ffff}"
+            let one_each = grammar("root ::= [\\x7F] [\\u0080] [\\u07FF] [\\u0800] [\\uD7FF] [\\uE000] [\\uFFFF] [\\U00010000] [\\U0010FFFF]")
+            assert_eq(generate(m, "a", 40, constraint: one_each, seed: 1), ends)
         ''')
         self.assertEqual(result.status, 0, result.err[:2000])
         lines = result.out.splitlines()

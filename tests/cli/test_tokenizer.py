@@ -131,6 +131,12 @@ class Tokenizers(unittest.TestCase):
                          ["ab abc", "\u00e9"])
         self.assertEqual(rows, [[[4, 3, 6], "ab abc"], [[7, 8], "\u00e9"]])
 
+    def test_spaces_at_ends(self):
+        for left, right, ids in [(True, True, [4]), (True, False, [4, 3]), (False, True, [5]), (False, False, [5, 3])]:
+            normalizer = {"type": "Strip", "strip_left": left, "strip_right": right}
+            [[found, _]] = self.made({**BYTE_LEVEL, "normalizer": normalizer}, [" ab "])
+            self.assertEqual(found, ids, normalizer)
+
     def test_unicode_forms_of_long_texts(self):
         # They are made part by part: none may end between characters that change each other.
         letters = sorted(set(range(256)))
