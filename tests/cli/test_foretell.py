@@ -355,6 +355,17 @@ class Words(unittest.TestCase):
                 found = foretold("--device", "cpu", "program.tl", cwd=folder)
                 self.assertEqual((found["claim"], found["failure"]), (claim, None))
 
+    def test_templates_that_ask_for_the_time(self):
+        model = FIXTURES / "models/stories260K.gguf"
+        for template, claim in (("{{ strftime_now('%d %b') }}{{ messages[0].content }}", "estimate"), ("{{ messages[0].content }}", "exact")):
+            with self.subTest(template), tempfile.TemporaryDirectory() as folder:
+                made = run("-e", 'save_model(load_model(args()[0]), "chat.gguf", meta: {"tokenizer.chat_template": args()[1]})', model, template, cwd=folder)
+                self.assertEqual(made.status, 0, made.err)
+                Path(folder, "program.tl").write_text('let m = load_model("chat.gguf")\nlet text = apply_chat_template(m, list({ "role": "user", "content": "a" }))\n'
+                                                      "let y = zeros([len(text), 10])\n")
+                found = foretold("--device", "cpu", "program.tl", cwd=folder)
+                self.assertEqual((found["claim"], found["failure"]), (claim, None))
+
     def test_numbers_that_devices_round_as_they_like_are_unknown(self):
         begin = "let x = [1.5, 2.0, 3.0]\nlet i = arange(6) as float32\nseed(3)\n"
         for size, claim in (("int(sum(exp(x)))", "estimate"), ("int(mean(x) * 9.0)", "estimate"), ("int(randn([3])[0]) + 9", "estimate"),
