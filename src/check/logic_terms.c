@@ -112,10 +112,26 @@ static bool is_literal(const Node *node) {
            node->kind == NODE_STRING;
 }
 
+// M(X + 1)? where X is a variable of the query.
+static bool report_own_variable(ClauseCheck *check, const Node *value) {
+    if (value->kind == NODE_UNARY) return report_own_variable(check, value->as.binary.left);
+    if (value->kind == NODE_BINARY)
+        return report_own_variable(check, value->as.binary.left) ||
+               report_own_variable(check, value->as.binary.right);
+    if (value->kind != NODE_NAME || clause_variable(check->clause, &value->as.name.word) < 0)
+        return false;
+    ReportExtra extra = {.help = "a condition of its own computes it, as in Y = X + 1, R(Y)"};
+    report(check->checker, STATUS_NAME, value->span, &extra,
+           "`%s` is a variable of this query: no argument is computed with it",
+           value->as.name.word.text);
+    return true;
+}
+
 // A rule computes the value with its own variables (logic.c), a fact or query with the program's.
 static void check_value(ClauseCheck *check, TermNode *term) {
     term->kind = TERM_NODE_VALUE;
-    if (check->kind != CLAUSE_RULE) check_expression(check->checker, term->value);
+    if (check->kind != CLAUSE_RULE && !report_own_variable(check, term->value))
+        check_expression(check->checker, term->value);
     term->variable = clause_variable_hidden(check);
 }
 

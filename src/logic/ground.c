@@ -442,6 +442,35 @@ static void order_nodes(Ground *ground) {
 
 // --- the whole
 
+enum { READ = 1, DENIED = 2 };
+
+static bool mark_read(const Grounding *grounding, const Rule *rule, uint8_t *read) {
+    bool more = false;
+    for (uint32_t i = 0; i < rule->goal_count; i++) {
+        const Goal *negated = goal_negated(grounding, &rule->goals[i]);
+        const Relation *relation = negated ? negated->relation : rule->goals[i].relation;
+        if (!relation) continue;
+        ASSERT(relation->number < grounding->uncertain.count);
+        more |= !read[relation->number];
+        read[relation->number] |= negated ? READ | DENIED : READ;
+    }
+    return more;
+}
+
+// The relations that the query reads, itself or through rules, by number, and those of which a
+// goal that was lifted there says `not`.
+static uint8_t *find_read(const Grounding *grounding, const Rule *query) {
+    const RuleList *rules = &grounding->store->rules;
+    uint8_t *read = memory_allocate_zeroed(grounding->uncertain.count + 1, sizeof *read);
+    for (bool more = mark_read(grounding, query, read); more;) {
+        more = false;
+        for (size_t i = 0; i < rules->count; i++)
+            if (read[rules->items[i]->relation->number])
+                more |= mark_read(grounding, rules->items[i], read);
+    }
+    return read;
+}
+
 static bool goal_grows(const Goal *goal) {
     return goal->kind == GOAL_ATOM && goal->relation->grows;
 }
@@ -473,8 +502,9 @@ static Status goal_answer(Store *store, const Rule *query, uint32_t number, cons
 static Status complete_goals(const Grounding *grounding, const Rule *query, const Datum *initial) {
     Store *store = grounding->store;
     TRY(store_prepare(store));
-    for (size_t i = 0; i < grounding->lifted.count; i++)
-        TRY(store_complete(store, grounding->lifted.items[i].saved.relation));
+    SCOPED_MEMORY uint8_t *read = find_read(grounding, query);
+    for (size_t i = 0; i < grounding->uncertain.count; i++)
+        if (read[i] & DENIED) TRY(store_complete(store, store->relations.items[i]));
     bool alone = grows_alone(query);
     for (uint32_t i = 0; i < query->goal_count; i++) {
         const Goal *goal = &query->goals[i];
