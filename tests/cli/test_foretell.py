@@ -309,7 +309,7 @@ class Words(unittest.TestCase):
                "len(read_file(\"/proc/self/stat\"))", "len(read_csv(\"/proc/uptime\", separator: \" \"))", "len(list_dir(\"/proc\"))",
                "sum([int(sum(b)) for b in loader(tensor([1.0, 2.0]), batch: 1, shuffle: true)][0:1])", "[len(b[0]) for b in loader(text_lines(\"lines\"), batch: 1, shuffle: true)][0]",
                "[int(sum(b)) for b in loader(text_windows(\"lines\", 2), batch: 1, shuffle: true)][0]", "int(rand() * 9.0)", "int(sample([0.5, 0.5]))",
-               "int(sum(arange(9)[arange(9) > time()]))", "int(arange(9)[[int(clock()) % 9]])",
+               "int(sum(arange(9)[arange(9) > time()]))", "int(arange(9)[int(clock()) % 9])",
                "(fn() { let s = rng_state()\nrng_state(s)\nint(rand() * 9.0) })()",
                "try { error(f\"{clock()}\") } catch e { len(e.message) }", "(fn() { let w = str(time())\ntry { error(w) } catch e { len(e.message) } })()")
     SURE = ("memory().live + 1", "memory().peak + 1", "memory().buffers + 1", "len(\"x\")", "len(list_dir(\".\"))", "len(args()) + 1", "len(device())",
