@@ -28,9 +28,11 @@ enum {
     // small.
     PIECES_MAX = 256,
     // How long one looks for more work before it sleeps, in ns: what lies between two operations of
-    // a program; longer takes time from others. The short time is for whoever waited longer last.
+    // a program, and longer where more would have to be woken, one after the other; it takes time
+    // from others. The short time is for whoever waited longer last.
     LOOK_SHORT_NS = 4000,
-    LOOK_LONG_NS = 100000,
+    LOOK_LONG_NS = 20000,
+    LOOK_OF_THREAD_NS = 6000,
     LOOKS_OF_ONE_CLOCK = 16, // a clock is read in the time of some of them
 };
 
@@ -99,6 +101,11 @@ static int64_t now_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+static int64_t look_long_ns(void) {
+    int64_t look_ns = (int64_t)LOOK_OF_THREAD_NS * cpu_thread_count();
+    return look_ns > LOOK_LONG_NS ? look_ns : LOOK_LONG_NS;
+}
+
 // Returns when the word is not `value`, when woken, or for no reason.
 static void sleep_while(atomic_uint *word, unsigned value) {
     syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
@@ -157,7 +164,7 @@ static bool wait_for_jobs(unsigned *seen, int64_t *look_ns) {
         while (atomic_load(&pool.jobs) == *seen) sleep_while(&pool.jobs, *seen);
         atomic_fetch_sub(&pool.sleepers, 1);
     }
-    *look_ns = now_ns() - begin > LOOK_LONG_NS ? LOOK_SHORT_NS : LOOK_LONG_NS;
+    *look_ns = now_ns() - begin > look_long_ns() ? LOOK_SHORT_NS : look_long_ns();
     *seen = atomic_load(&pool.jobs);
     return !atomic_load(&pool.over);
 }
@@ -243,7 +250,7 @@ static void finish(void) {
     unsigned state = atomic_load(&pool.state);
     while (places_in(state) > 0)
         atomic_compare_exchange_weak(&pool.state, &state, (unsigned)workers_in(state));
-    int64_t until = now_ns() + LOOK_LONG_NS;
+    int64_t until = now_ns() + look_long_ns();
     while ((state = atomic_load(&pool.state)) != 0) {
         if (look_for_change(&pool.state, state, until)) continue;
         if (!atomic_compare_exchange_strong(&pool.state, &state, state | PUBLISHER_SLEEPS))
