@@ -8,6 +8,7 @@
 
 enum {
     PIECE_BYTES = 2048, // of one register: all of them together stay in the first cache
+    SHORT_ROW_BYTES = 256,
     REGISTERS_MAX = KERNEL_INPUTS_MAX + MAP_STEPS_MAX,
     TASK_ELEMENTS = 1 << 14, // of a contiguous map: one task's work
     STREAM_BYTES = 64 << 20, // results from here on go past the caches
@@ -111,22 +112,26 @@ static void store_output(const MapRun *run, char *to, int64_t stride, const char
         run->store(to, stride / run->output_size, from, count);
 }
 
+// The steps on `count` numbers of each register; the last one's results go to `result`.
+static void run_steps(const MapRun *run, Registers *file, char *result, int64_t count) {
+    int last = run->n_steps - 1;
+    for (int s = 0; s <= last; s++) {
+        char *to = s == last ? result : file->buffers[run->n_inputs + s];
+        bool filled = run_step(&run->steps[s], file->registers, to, count);
+        file->registers[run->n_inputs + s] = (Register){to, !filled};
+        if (s == last && !filled) fill_from_first(to, run->size, count);
+    }
+}
+
 // A piece: at most PIECE_BYTES of each register.
 static void run_piece(const MapRun *run, char *const *pointers, const int64_t *strides,
                       int64_t count) {
     Registers file;
     load_inputs(run, pointers, strides, count, &file);
     bool in_place = run->output_native && strides[0] == run->output_size && !run->stream;
-    int last = run->n_steps - 1;
-    for (int s = 0; s < run->n_steps; s++) {
-        char *buffer = file.buffers[run->n_inputs + s];
-        char *to = s == last && in_place ? pointers[0] : buffer;
-        bool filled = run_step(&run->steps[s], file.registers, to, count);
-        file.registers[run->n_inputs + s] = (Register){to, !filled};
-        if (s < last) continue;
-        if (!filled) fill_from_first(to, run->size, count);
-        if (!in_place) store_output(run, pointers[0], strides[0], to, count);
-    }
+    char *result = in_place ? pointers[0] : file.buffers[run->n_inputs + run->n_steps - 1];
+    run_steps(run, &file, result, count);
+    if (!in_place) store_output(run, pointers[0], strides[0], result, count);
 }
 
 // A single step over operands that are stored as they are computed needs no pieces.
@@ -161,6 +166,81 @@ static void run_row(void *context, char *const *pointers, const int64_t *strides
         run_piece(run, at, strides, piece);
         for (int v = 0; v < views; v++) at[v] = iterate_move(at[v], piece * strides[v]);
     }
+}
+
+// Short rows: as many of them as a register holds go through the steps together.
+typedef struct ShortRows {
+    const MapRun *run;
+    int64_t count; // numbers of a row
+    int64_t strides[KERNEL_INPUTS_MAX + 1];
+} ShortRows;
+
+// Where an input's rows lie, `row_stride` bytes apart, and its numbers in them.
+typedef struct RowsOf {
+    const char *from;
+    int64_t row_stride, stride, rows, count;
+} RowsOf;
+
+static void repeat(char *numbers, int64_t have, int64_t wanted) {
+    for (; have < wanted; have *= 2)
+        memcpy(numbers + have, numbers, (size_t)(have < wanted - have ? have : wanted - have));
+}
+
+static Register load_rows(const MapRun *run, const Input *input, const RowsOf *rows, char *buffer) {
+    int64_t row = rows->count * run->size;
+    if (input->size == 0) return (Register){&input->scalar, true};
+    if (rows->stride == 0 && rows->row_stride == 0) {
+        input->load(buffer, rows->from, 0, 1);
+        return (Register){buffer, true};
+    }
+    bool lines = rows->stride == input->size && rows->row_stride == rows->count * input->size;
+    if (lines && input->native) return (Register){rows->from, false};
+    int64_t distinct = rows->row_stride == 0 ? 1 : rows->rows;
+    int64_t each = rows->stride == 0 ? 1 : rows->count;
+    for (int64_t r = 0; r < distinct; r++) {
+        input->load(buffer + r * row, rows->from + r * rows->row_stride, rows->stride / input->size,
+                    each);
+        repeat(buffer + r * row, each * run->size, row);
+    }
+    repeat(buffer, distinct * row, rows->rows * row);
+    return (Register){buffer, false};
+}
+
+static void run_rows(void *context, char *const *pointers, const int64_t *strides, int64_t count) {
+    const ShortRows *rows = context;
+    const MapRun *run = rows->run;
+    Registers file;
+    int64_t most = PIECE_BYTES / (rows->count * run->size);
+    int64_t out_row = rows->count * run->output_size;
+    bool in_place =
+        run->output_native && rows->strides[0] == run->output_size && strides[0] == out_row;
+    for (int64_t done = 0; done < count; done += most) {
+        int64_t n = count - done < most ? count - done : most;
+        for (int k = 0; k < run->n_inputs; k++) {
+            RowsOf of = {iterate_move(pointers[k + 1], done * strides[k + 1]), strides[k + 1],
+                         rows->strides[k + 1], n, rows->count};
+            file.registers[k] = load_rows(run, &run->inputs[k], &of, file.buffers[k]);
+        }
+        char *out = pointers[0] + done * strides[0];
+        char *result = in_place ? out : file.buffers[run->n_inputs + run->n_steps - 1];
+        run_steps(run, &file, result, n * rows->count);
+        for (int64_t r = 0; r < n && !in_place; r++)
+            run->store(out + r * strides[0], rows->strides[0] / run->output_size,
+                       result + r * rows->count * run->size, rows->count);
+    }
+}
+
+static bool run_short_rows(Iteration *it, const MapRun *run) {
+    int last = it->walk.rank - 1;
+    if (last == 0 || it->count * run->size > SHORT_ROW_BYTES) return false;
+    ShortRows rows = {.run = run, .count = it->count};
+    for (int v = 0; v <= run->n_inputs; v++) rows.strides[v] = it->walk.strides[v][last];
+    it->walk.rank = last;
+    it->count = it->walk.dims[last - 1];
+    it->rows /= it->count;
+    iterate_divide(it, rows.count);
+    iterate_run(it, run_rows, &rows);
+    return true;
 }
 
 static const MapTable *map_table(CpuCompute compute) {
@@ -331,6 +411,6 @@ Status cpu_kernel_MAP(const KernelCall *call) {
     for (int k = 0; k < call->n_inputs; k++) views[k + 1] = call->inputs[k].view;
     Iteration iteration;
     iterate_prepare(&iteration, call->n_inputs + 1, views);
-    iterate_run(&iteration, run_row, &run);
+    if (!run_short_rows(&iteration, &run)) iterate_run(&iteration, run_row, &run);
     return STATUS_OK;
 }

@@ -5,12 +5,17 @@
 #include "device/cpu/cpu.h"
 #include "device/cpu/matrix.h"
 #include "device/cpu/repacked.h"
+#include "device/cpu/scratch.h"
+#include "device/cpu/transpose.h"
 
 typedef void (*ProductPath)(const MatrixProduct *product);
 
 enum {
-    TINY_ROWS_MAX = 32,
-    TINY_NUMBERS_OF_FEW_ROWS = 256, // of b: packing more of them for few rows does not pay
+    TINY_SIDE_MAX = 128,            // of a's rows
+    TINY_NUMBERS_MAX = 1 << 14,     // of b, which stays in the second-level cache
+    TINY_WORK_MAX = 1 << 21,        // multiplications that one thread makes
+    TINY_DEPTH_MAX = 512,           // summed one after the other
+    TINY_NUMBERS_OF_FEW_ROWS = 256, // of b: more of them are read faster by kernels for few rows
     BATCH_PRODUCT_MAX = 1 << 22,    // multiplications above which one product fills all threads
     BATCH_PIECE = 1 << 17,          // multiplications that are worth a thread
 };
@@ -37,48 +42,57 @@ static Matrix last_matrix(const TensorView *view) {
 
 static bool is_tiny(const MatrixProduct *product) {
     DType dtype = compute_dtype(product->compute);
-    int64_t padded = product->b.columns + TINY_PADDING;
     const Matrix *b = &product->b;
+    int64_t rows = product->a.rows, numbers = b->rows * b->columns;
     bool readable = b->row_stride == 1 || b->column_stride == 1;
-    if (readable && product->a.rows <= THIN_ROWS_MAX &&
-        b->rows * b->columns > TINY_NUMBERS_OF_FEW_ROWS)
-        return false;
-    return product->a.dtype == dtype && product->b.dtype == dtype && product->out_dtype == dtype &&
-           product->a.rows <= TINY_ROWS_MAX && product->b.columns <= TINY_NUMBERS_MAX &&
-           product->b.rows <= TINY_NUMBERS_MAX && product->b.rows * padded <= TINY_NUMBERS_MAX;
+    if (readable && rows <= THIN_ROWS_MAX && numbers > TINY_NUMBERS_OF_FEW_ROWS) return false;
+    return product->a.dtype == dtype && b->dtype == dtype && product->out_dtype == dtype &&
+           rows <= TINY_SIDE_MAX && b->rows <= TINY_DEPTH_MAX && numbers <= TINY_NUMBERS_MAX &&
+           rows * numbers <= TINY_WORK_MAX;
 }
 
-#define DEFINE_PACK_TINY(real)                                                                     \
-    static void pack_tiny_##real(const Matrix *b, int64_t padded, real *packed) {                  \
-        const real *source = (const real *)(const void *)b->data;                                  \
-        for (int64_t k = 0; k < b->rows; k++) {                                                    \
-            real *row = packed + k * padded;                                                       \
-            for (int64_t j = 0; j < b->columns; j++)                                               \
-                row[j] = source[k * b->row_stride + j * b->column_stride];                         \
-            for (int64_t j = b->columns; j < padded; j++) row[j] = 0;                              \
-        }                                                                                          \
+// b's rows as the kernel reads them, one behind the other.
+static void pack_rows(const MatrixProduct *product, void *packed) {
+    const Matrix *b = &product->b;
+    size_t size = compute_bytes(product->compute);
+    if (b->row_stride != 1) {
+        matrix_load(b, product->compute, 0, b->rows, packed);
+        return;
     }
-DEFINE_PACK_TINY(float)
-DEFINE_PACK_TINY(double)
+    CPU_CHOOSE(transpose_tile)
+    (size, &(TransposeTile){
+               .to = packed,
+               .from = b->data,
+               .to_stride = b->columns * (int64_t)size,
+               .from_stride = b->column_stride * (int64_t)size,
+               .rows = b->rows,
+               .columns = b->columns,
+           });
+}
 
 static void product_tiny(const MatrixProduct *product) {
-    double packed[TINY_NUMBERS_MAX];
     const Matrix *a = &product->a, *b = &product->b;
-    int64_t padded = (b->columns + TINY_PADDING - 1) / TINY_PADDING * TINY_PADDING;
-    if (product->compute == COMPUTE_F32)
-        pack_tiny_float(b, padded, (float *)(void *)packed);
-    else
-        pack_tiny_double(b, padded, packed);
-    matrix_simd()->tiny[product->compute](&(TinyProduct){
+    TinyProduct tiny = {
         .a = a->data,
         .a_row_stride = a->row_stride,
         .a_column_stride = a->column_stride,
-        .b = packed,
+        .b = b->data,
+        .b_stride = b->row_stride,
         .m = a->rows,
         .n = b->columns,
         .k = b->rows,
         .out = product->out,
-    });
+    };
+    bool in_place = b->column_stride == 1 || b->columns == 1;
+    void *packed = NULL;
+    if (!in_place) {
+        packed = scratch_take((size_t)(b->rows * b->columns) * compute_bytes(product->compute));
+        pack_rows(product, packed);
+        tiny.b = packed;
+        tiny.b_stride = b->columns;
+    }
+    matrix_simd()->tiny[product->compute](&tiny);
+    if (packed) scratch_give(packed);
 }
 
 // Rows by themselves with a matrix that kernels for few rows cannot read: of what they can.

@@ -37,15 +37,15 @@ typedef struct ThinProduct {
 } ThinProduct;
 typedef void (*ThinKernel)(const ThinProduct *product);
 
-// A product whose operands fit in the first-level cache. b is packed: [k, n rounded up to
-// TINY_PADDING] with zeros, at most TINY_NUMBERS_MAX numbers; a and out have any strides.
-enum { TINY_PADDING = 16, TINY_NUMBERS_MAX = 4096 };
+// A product of small matrices. Rows of b are contiguous, b_stride elements apart, and those of out
+// are n apart; a has any strides.
 typedef struct TinyProduct {
     const void *a;
     int64_t a_row_stride, a_column_stride;
     const void *b;
+    int64_t b_stride;
     int64_t m, n, k;
-    void *out; // [m, n] contiguous
+    void *out;
 } TinyProduct;
 
 // out[m, n] += a[m, k] * b[k, n] of wrapping integers of 32 or 64 bits; rows lie a_stride,

@@ -50,6 +50,50 @@ SIMD_INLINE Doubles doubles_of_float64(const char *source) {
     return values;
 }
 
+// The first `count` numbers of a vector, fewer than it has, with zeros behind; and into memory.
+#if defined(TL_ISA_avx512)
+SIMD_INLINE Floats float_some_at(const float *source, int64_t count) {
+    return (Floats)_mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), source);
+}
+SIMD_INLINE Doubles double_some_at(const double *source, int64_t count) {
+    return (Doubles)_mm512_maskz_loadu_pd((__mmask8)((1u << count) - 1), source);
+}
+SIMD_INLINE void float_some_to(float *target, Floats values, int64_t count) {
+    _mm512_mask_storeu_ps(target, (__mmask16)((1u << count) - 1), (__m512)values);
+}
+SIMD_INLINE void double_some_to(double *target, Doubles values, int64_t count) {
+    _mm512_mask_storeu_pd(target, (__mmask8)((1u << count) - 1), (__m512d)values);
+}
+#else
+#if defined(TL_ISA_avx2)
+SIMD_INLINE Floats float_some_at(const float *source, int64_t count) {
+    Ints within = (Ints){0, 1, 2, 3, 4, 5, 6, 7} < (int32_t)count;
+    return (Floats)_mm256_maskload_ps(source, (__m256i)within);
+}
+SIMD_INLINE Doubles double_some_at(const double *source, int64_t count) {
+    __m256i within = _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_set_epi64x(3, 2, 1, 0));
+    return (Doubles)_mm256_maskload_pd(source, within);
+}
+#else
+SIMD_INLINE Floats float_some_at(const float *source, int64_t count) {
+    Floats values = {0};
+    memcpy(&values, source, (size_t)count * sizeof *source);
+    return values;
+}
+SIMD_INLINE Doubles double_some_at(const double *source, int64_t count) {
+    Doubles values = {0};
+    memcpy(&values, source, (size_t)count * sizeof *source);
+    return values;
+}
+#endif
+SIMD_INLINE void float_some_to(float *target, Floats values, int64_t count) {
+    for (int64_t i = 0; i < count; i++) target[i] = values[i];
+}
+SIMD_INLINE void double_some_to(double *target, Doubles values, int64_t count) {
+    for (int64_t i = 0; i < count; i++) target[i] = values[i];
+}
+#endif
+
 SIMD_INLINE Floats floats_of_bfloat16(const char *source) {
     Halves bits;
     memcpy(&bits, source, sizeof bits);

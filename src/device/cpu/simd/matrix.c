@@ -6,6 +6,13 @@
 
 #include "device/cpu/simd/thin.h"
 
+// Rows of a tile of a tiny product: as many sums as there are registers for.
+#if defined(TL_ISA_avx512)
+enum { TINY_TILE_ROWS = 8 };
+#else
+enum { TINY_TILE_ROWS = 4 };
+#endif
+
 #define REAL float
 #define VECTOR Floats
 #define WIDTH LANES

@@ -1,38 +1,55 @@
 // Tiny products in one compute type; included once for float32 and once for float64 with REAL,
 // VECTOR, WIDTH and NAME(x) set.
 
-// `rows` rows of a, a constant where this is inlined, by one vector of columns.
-SIMD_INLINE void NAME(tiny_tile)(const TinyProduct *product, int64_t row, int rows,
-                                 int64_t column) {
-    int64_t padded = (product->n + TINY_PADDING - 1) / TINY_PADDING * TINY_PADDING;
-    const REAL *a = (const REAL *)product->a + row * product->a_row_stride;
-    const REAL *b = (const REAL *)product->b + column;
-    VECTOR sums[4]; // of which the loops below make registers
-#pragma GCC unroll 4
-    for (int i = 0; i < rows; i++) sums[i] = (VECTOR){0};
+typedef struct NAME(TinyTile) {
+    int64_t row, column;
+    int64_t width; // columns, where they are not whole vectors
+} NAME(TinyTile);
+
+// `rows` rows of a by `vectors` of columns, constants where this is inlined.
+SIMD_INLINE void NAME(tiny_tile)(const TinyProduct *product, NAME(TinyTile) tile, int rows,
+                                 int vectors, bool part) {
+    const REAL *a = (const REAL *)product->a + tile.row * product->a_row_stride;
+    const REAL *b = (const REAL *)product->b + tile.column;
+    VECTOR sums[TINY_TILE_ROWS][2]; // of which the loops below make registers
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++)
+        for (int v = 0; v < vectors; v++) sums[i][v] = (VECTOR){0};
     for (int64_t k = 0; k < product->k; k++) {
-        VECTOR weights = NAME(vector_at)(b + k * padded);
-#pragma GCC unroll 4
+        VECTOR weights[2];
+        for (int v = 0; v < vectors; v++)
+            weights[v] = part ? NAME(some_at)(b, tile.width) : NAME(vector_at)(b + v * WIDTH);
+#pragma GCC unroll 8
         for (int i = 0; i < rows; i++)
-            sums[i] += weights * a[i * product->a_row_stride + k * product->a_column_stride];
+            for (int v = 0; v < vectors; v++)
+                sums[i][v] += weights[v] * a[i * product->a_row_stride];
+        a += product->a_column_stride;
+        b += product->b_stride;
     }
-    int64_t width = product->n - column < WIDTH ? product->n - column : WIDTH;
-    REAL *out = (REAL *)product->out + row * product->n + column;
-#pragma GCC unroll 4
-    for (int i = 0; i < rows; i++) {
-        VECTOR sum = sums[i];
-        if (width == WIDTH)
-            NAME(vector_to)(out + i * product->n, sum);
-        else
-            memcpy(out + i * product->n, &sum, (size_t)width * sizeof(REAL));
-    }
+    REAL *out = (REAL *)product->out + tile.row * product->n + tile.column;
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; i++)
+        for (int v = 0; v < vectors; v++)
+            if (part)
+                NAME(some_to)(out + i * product->n, sums[i][v], tile.width);
+            else
+                NAME(vector_to)(out + i * product->n + v * WIDTH, sums[i][v]);
+}
+
+SIMD_INLINE void NAME(tiny_columns)(const TinyProduct *product, NAME(TinyTile) tile, int vectors,
+                                    bool part) {
+    int64_t m = product->m;
+    for (; tile.row + TINY_TILE_ROWS <= m; tile.row += TINY_TILE_ROWS)
+        NAME(tiny_tile)(product, tile, TINY_TILE_ROWS, vectors, part);
+    for (; tile.row + 2 <= m; tile.row += 2) NAME(tiny_tile)(product, tile, 2, vectors, part);
+    if (tile.row < m) NAME(tiny_tile)(product, tile, 1, vectors, part);
 }
 
 static void NAME(tiny)(const TinyProduct *product) {
-    for (int64_t next = 0; next < product->n; next += WIDTH) {
-        bool beyond = next + WIDTH > product->n && product->n > WIDTH;
-        int64_t row = 0, column = beyond ? product->n - WIDTH : next; // some columns twice
-        for (; row + 4 <= product->m; row += 4) NAME(tiny_tile)(product, row, 4, column);
-        for (; row < product->m; row++) NAME(tiny_tile)(product, row, 1, column);
-    }
+    int64_t n = product->n, column = 0;
+    for (; column + 2 * WIDTH <= n; column += 2 * WIDTH)
+        NAME(tiny_columns)(product, (NAME(TinyTile)){0, column, 0}, 2, false);
+    for (; column + WIDTH <= n; column += WIDTH)
+        NAME(tiny_columns)(product, (NAME(TinyTile)){0, column, 0}, 1, false);
+    if (column < n) NAME(tiny_columns)(product, (NAME(TinyTile)){0, column, n - column}, 1, true);
 }
