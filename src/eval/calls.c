@@ -9,6 +9,7 @@
 #include "eval/invoke.h"
 #include "eval/methods.h"
 #include "eval/structs.h"
+#include "eval/upper.h"
 #include "tensor/op.h"
 #include "value/object.h"
 #include "value/print.h"
@@ -154,6 +155,15 @@ static Value eval_call_builtin(Frame *frame, const Code *code) {
     return call_builtin(frame->interp, call->row, &arguments);
 }
 
+// len of a query, which gives the number of its answers at once; what has none fails as any other.
+static Value eval_call_len(Frame *frame, const Code *code) {
+    const CallCode *call = (const CallCode *)code;
+    Value value = EVAL(frame, call->arguments.values[0]);
+    if (failed(value) || value.kind == VALUE_INT) return value;
+    CallArguments arguments = arguments_of(&call->arguments, &value);
+    return call_builtin(frame->interp, call->row, &arguments);
+}
+
 // The nearest candidate that can be called; a failure when there is none.
 static Value choose_callee(Frame *frame, const CallCode *call) {
     Value first = value_absent();
@@ -234,6 +244,11 @@ static bool lower_known(CallCode *code, const Binding *binding) {
     return true;
 }
 
+static bool is_len_of_query(const CallCode *code, const Node *node) {
+    return code->row && code->row == catalog_find("len", 3) && node->as.call.count == 1 &&
+           code->arguments.positional == 1 && node->as.call.arguments[0].value->kind == NODE_QUERY;
+}
+
 const Code *lower_call(Lowering *lowering, const Node *node) {
     ASSERT(node->kind == NODE_CALL);
     const Node *callee = node->as.call.callee;
@@ -245,6 +260,10 @@ const Code *lower_call(Lowering *lowering, const Node *node) {
     code->arguments.span = node->span;
     if (callee->kind == NODE_NAME) {
         bool known = lower_known(code, callee->as.name.binding);
+        if (known && is_len_of_query(code, node)) {
+            lower_query_counted(code->arguments.values[0]);
+            code->head.eval = eval_call_len;
+        }
         if (known && code->row && code->row == catalog_find("assert", 6) &&
             code->arguments.positional > 0)
             code->arguments.values[0] = lower_asserted(lowering, node->as.call.arguments[0].value,

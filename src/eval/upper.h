@@ -15,6 +15,8 @@ const Code *lower_drawn(Lowering *lowering, const Node *node);
 const Code *lower_retract(Lowering *lowering, const Node *node);
 const Code *lower_ask(Lowering *lowering, const Node *node);
 const Code *lower_query(Lowering *lowering, const Node *node);
+// From now on a lowered query gives the number of its answers in the place of a list of them.
+void lower_query_counted(const Code *query);
 const Code *lower_with_entity(Lowering *lowering, const Node *node); // with Person { ... }
 // Whether a parameter of that entity type takes the name: an open type takes any.
 bool entity_fits(const struct Relation *type, const String *name);

@@ -1,4 +1,6 @@
 // Files of separated values: quoted fields as RFC 4180 has them, numbers read as numbers.
+#include "library/builtin_csv.h"
+
 #include <string.h>
 
 #include "base/number.h"
@@ -15,12 +17,6 @@ typedef struct CsvReader {
     Text unquoted;
 } CsvReader;
 
-typedef struct Field {
-    const char *bytes; // of the file, or of the reader's `unquoted` until the next field
-    size_t length;
-    bool quoted, last;
-} Field;
-
 static Status separator_of(Value value, char *out) {
     const String *separator;
     TRY(value_to_string(value, "separator", &separator));
@@ -33,9 +29,7 @@ static Status separator_of(Value value, char *out) {
     return STATUS_OK;
 }
 
-// An int or float when the whole field reads as one in decimal or is inf, -inf or nan, as numbers
-// are printed, else the text.
-static Value field_value(const Field *field) {
+Value field_value(const Field *field) {
     int64_t integer;
     double number;
     if (!field->quoted) {
@@ -268,6 +262,33 @@ Value builtin_read_csv(BuiltinCall *call) {
     if (status == STATUS_OK) return out;
     value_release(out);
     return value_fail();
+}
+
+// --- fields
+
+static Status give_fields(CsvReader *reader, FieldTake take, void *context) {
+    for (;;) {
+        Field field;
+        bool found;
+        TRY(begin_row(reader, &field, &found));
+        if (!found) return STATUS_OK;
+        TRY(take(context, &field));
+        while (!field.last) {
+            TRY(read_field(reader, &field));
+            TRY(take(context, &field));
+        }
+    }
+}
+
+Status csv_each_field(const char *path, FieldTake take, void *context) {
+    CsvReader reader = {.path = path, .separator = ',', .line = 1};
+    SCOPED_TEXT(text);
+    TRY(text_file_read(path, &text));
+    reader.at = text_get(&text);
+    reader.end = reader.at + text.length;
+    Status status = give_fields(&reader, take, context);
+    text_free(&reader.unquoted);
+    return status;
 }
 
 // --- writing

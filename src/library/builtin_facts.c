@@ -1,15 +1,16 @@
 // Facts from files and to files: of separated values, words of a text (.txt), or of the engine's
-// own
-// (.tlf).
+// own (.tlf).
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "eval/bind.h"
+#include "library/builtin_csv.h"
+#include "library/text_file.h"
 #include "logic/archive.h"
 #include "logic/evaluate.h"
 #include "reason/reason.h"
 #include "value/convert.h"
-#include "value/print.h"
 
 static Status relation_argument(Value value, Relation **out) {
     void *payload;
@@ -23,85 +24,80 @@ static bool ends_with(const char *path, const char *ending) {
     return length > tail && strcmp(path + length - tail, ending) == 0;
 }
 
-// A field that reads as a number is text where the column holds text.
-static Status field_datum(Reasoner *reasoner, const Relation *relation, uint32_t column,
-                          Value field, Datum *out) {
+// What is read of a file before its first row becomes a fact.
+typedef struct Loading {
+    Reasoner *reasoner;
+    Relation *relation;
+    VECTOR(Datum) data; // row by row
+    size_t rows;        // that are whole
+    size_t fields;      // of the present row
+} Loading;
+
+// Columns of text take a field as it stands, also where it reads as a number.
+static Status field_datum(const Loading *loading, uint32_t column, const Field *field, Datum *out) {
+    const Relation *relation = loading->relation;
+    ConstantTable *constants = &loading->reasoner->store->constants;
     ColumnKind kind = relation->columns[column].kind;
-    if (kind == COLUMN_BOOL && (value_is_text(field, "true") || value_is_text(field, "false")))
-        field = value_bool(value_is_text(field, "true"));
-    bool text = (kind == COLUMN_ENTITY || kind == COLUMN_STRING) && field.kind != VALUE_STRING;
-    if (!text) {
-        TRY(constant_of_value(reasoner, field, relation->name, out));
-    } else {
-        SCOPED_TEXT(shown);
-        TRY(value_print(field, false, &shown));
-        *out = constant_text(&reasoner->store->constants, text_get(&shown), shown.length);
-    }
-    return column_fit(reasoner->store, relation, column, out);
+    SCOPED_VALUE(value) = value_none();
+    if (kind == COLUMN_ENTITY || kind == COLUMN_STRING)
+        *out = constant_text(constants, field->bytes, field->length);
+    else
+        value = field_value(field);
+    if (kind == COLUMN_BOOL && (value_is_text(value, "true") || value_is_text(value, "false")))
+        value = value_bool(value_is_text(value, "true"));
+    if (value.kind != VALUE_NONE)
+        TRY(constant_of_value(loading->reasoner, value, relation->name, out));
+    return column_fit(loading->reasoner->store, relation, column, out);
 }
 
-static Status row_data(Reasoner *reasoner, const Relation *relation, const List *row, Datum *out) {
-    if (row->count != relation->arity)
+static Status take_field(void *context, const Field *field) {
+    Loading *loading = context;
+    const Relation *relation = loading->relation;
+    uint32_t arity = relation->arity;
+    size_t at = loading->fields++;
+    if (at < arity) {
+        Datum datum = CONSTANT_NONE;
+        TRY(field_datum(loading, (uint32_t)at, field, &datum));
+        VECTOR_PUSH(&loading->data, datum);
+    }
+    if (!field->last) return STATUS_OK;
+    if (loading->fields != arity)
         return fail(STATUS_ARITY, "a row of the file has %zu field%s, but %s has %u column%s",
-                    row->count, row->count == 1 ? "" : "s", relation->name, relation->arity,
-                    relation->arity == 1 ? "" : "s");
-    for (uint32_t i = 0; i < relation->arity; i++)
-        TRY(field_datum(reasoner, relation, i, row->items[i], &out[i]));
+                    loading->fields, loading->fields == 1 ? "" : "s", relation->name, arity,
+                    arity == 1 ? "" : "s");
+    loading->fields = 0;
+    loading->rows++;
     return STATUS_OK;
 }
 
-// Every row is read before the first one becomes a fact.
-static Status rows_add(Reasoner *reasoner, Relation *relation, const List *rows, uint64_t *added) {
-    size_t arity = relation->arity;
-    SCOPED_MEMORY Datum *data = memory_allocate((rows->count * arity + 1) * sizeof *data);
-    Status status = STATUS_OK;
-    for (size_t i = 0; i < rows->count && status == STATUS_OK; i++) {
-        status = row_data(reasoner, relation, rows->items[i].as.list, data + i * arity);
-        if (status != STATUS_OK) fail_label("row %zu of the file", i + 1);
-    }
-    for (size_t i = 0; i < rows->count && status == STATUS_OK; i++)
-        *added += fact_add(reasoner->store, relation, data + i * arity);
-    return status;
-}
-
 // The words of a text with their places from 0: what stands between blanks.
-static Value word_rows(const String *text) {
-    Value rows = value_list(0);
-    size_t at = 0;
-    while (at < text->length) {
+static Status each_word(const char *path, Loading *loading) {
+    SCOPED_TEXT(text);
+    TRY(text_file_read(path, &text));
+    const char *bytes = text_get(&text);
+    for (size_t at = 0; at < text.length; at++) {
         size_t begin = at;
-        while (at < text->length && (uint8_t)text->bytes[at] > ' ') at++;
-        if (at > begin) {
-            Value row = value_tuple(2);
-            list_push(row.as.list, value_int((int64_t)rows.as.list->count));
-            list_push(row.as.list, value_string(text->bytes + begin, at - begin));
-            list_push(rows.as.list, row);
-        }
-        at++;
+        while (at < text.length && (uint8_t)bytes[at] > ' ') at++;
+        if (at == begin) continue;
+        char number[24];
+        int length = snprintf(number, sizeof number, "%zu", loading->rows);
+        TRY(take_field(loading, &(Field){number, (size_t)length, false, false}));
+        TRY(take_field(loading, &(Field){bytes + begin, at - begin, true, true}));
     }
-    return rows;
+    return STATUS_OK;
 }
 
-static Value read_rows(const BuiltinCall *call, const char *path) {
-    const char *name = ends_with(path, ".txt") ? "read_file" : "read_csv";
-    Value read =
-        interp_call_builtin(call->interp, catalog_find(name, strlen(name)), call->arguments, 1);
-    if (read.kind != VALUE_STRING) return read;
-    Value rows = word_rows(read.as.string);
-    value_release(read);
-    return rows;
-}
-
-static Status load_rows(const BuiltinCall *call, const char *path, Relation *relation,
-                        uint64_t *added) {
-    SCOPED_VALUE(rows) = read_rows(call, path);
-    if (rows.kind == VALUE_FAIL) return error_current()->code;
-    Reasoner *reasoner = reasoner_get(call->interp);
-    Status status = reasoner_enter(reasoner);
-    if (status == STATUS_OK) {
-        status = rows_add(reasoner, relation, rows.as.list, added);
-        reasoner_leave(reasoner);
-    }
+static Status load_rows(Reasoner *reasoner, const char *path, Relation *relation, uint64_t *added) {
+    Loading loading = {.reasoner = reasoner, .relation = relation};
+    TRY(reasoner_enter(reasoner));
+    Status status = ends_with(path, ".txt") ? each_word(path, &loading)
+                                            : csv_each_field(path, take_field, &loading);
+    bool in_row = loading.fields > 0 || loading.data.count > loading.rows * relation->arity;
+    if (status != STATUS_OK && in_row) fail_label("row %zu of the file", loading.rows + 1);
+    for (size_t i = 0; i < loading.rows && status == STATUS_OK; i++)
+        *added += fact_add(reasoner->store, relation, loading.data.items + i * relation->arity);
+    VECTOR_FREE(&loading.data);
+    reasoner_leave(reasoner);
     return status;
 }
 
@@ -123,11 +119,11 @@ Value builtin_load_facts(BuiltinCall *call) {
     bool facts;
     uint64_t added = 0;
     TRY_VALUE(file_relation(call, &facts, &path, &relation));
+    Reasoner *reasoner = reasoner_get(call->interp);
     if (!facts) {
-        TRY_VALUE(load_rows(call, path, relation, &added));
+        TRY_VALUE(load_rows(reasoner, path, relation, &added));
         return value_int((int64_t)added);
     }
-    Reasoner *reasoner = reasoner_get(call->interp);
     TRY_VALUE(reasoner_enter(reasoner));
     Status status = store_load(reasoner->store, relation, path, &added);
     reasoner_leave(reasoner);

@@ -23,21 +23,27 @@ static void box_extend(Box *box, uint32_t column, Datum value) {
     if (place > box->high[column]) box->high[column] = place;
 }
 
-// The ranges of the values; those that `also` is out of get more, for what may follow it.
-static void box_of(const Table *table, const Datum *also, Box *box) {
-    enum { SHARE = 8, MORE = 8 };
+static void box_of(const Table *table, Box *box) {
     for (uint32_t i = 0; i < table->arity; i++) {
         box->low[i] = UINT32_MAX;
         box->high[i] = 0;
         for (uint32_t row = 0; row < table->count; row++)
             if (!table_is_dead(table, row)) box_extend(box, i, table_at(table, row, i));
-        if (!also) continue;
-        uint32_t low = box->low[i], high = box->high[i];
-        box_extend(box, i, also[i]);
-        uint32_t more = (box->high[i] - box->low[i]) / SHARE + MORE;
-        if (box->high[i] > high && box->high[i] <= UINT32_MAX - more) box->high[i] += more;
-        if (box->low[i] < low && box->low[i] >= more) box->low[i] -= more;
     }
+}
+
+// With room for `also` and, where a range grows, 1/share of it more for what may follow.
+static Box box_with(const Box *before, const Datum *also, uint32_t arity, uint32_t share) {
+    enum { MORE = 8 };
+    Box box = *before;
+    for (uint32_t i = 0; i < arity; i++) {
+        uint32_t low = box.low[i], high = box.high[i];
+        box_extend(&box, i, also[i]);
+        uint32_t more = (box.high[i] - box.low[i]) / share + MORE;
+        if (box.high[i] > high && box.high[i] <= UINT32_MAX - more) box.high[i] += more;
+        if (box.low[i] < low && box.low[i] >= more) box.low[i] -= more;
+    }
+    return box;
 }
 
 static double box_cells(const Box *box, uint32_t arity) {
@@ -186,14 +192,18 @@ static bool cells_fill(Cells *cells, const Table *table, bool dense, double coun
 Cells *cells_make(const Table *table, CellsRoom *room, const Datum *also) {
     enum { HASH_BYTES = 8 }; // of a row, about
     const double CELLS_MOST = 0x1p62;
-    Box box;
+    Box box = {0};
     if (table_live(table) == 0 && !also) return NULL;
-    box_of(table, also, &box);
-    double count = box_cells(&box, table->arity);
     size_t most = (size_t)(table_live(table) + 1) * HASH_BYTES;
     bool chosen = room->wanted == REPRESENTATION_CHOSEN;
-    bool dense = chosen ? count / WORD * sizeof(uint64_t) <= (double)most
-                        : room->wanted == REPRESENTATION_BITS;
+    box_of(table, &box);
+    if (also) { // twice the range, so that not every row makes bits anew, or as much as pays
+        Box wide = box_with(&box, also, table->arity, 1);
+        bool pays = box_cells(&wide, table->arity) / 8 <= (double)most;
+        box = pays ? wide : box_with(&box, also, table->arity, 8);
+    }
+    double count = box_cells(&box, table->arity);
+    bool dense = chosen ? count / 8 <= (double)most : room->wanted == REPRESENTATION_BITS;
     bool possible = dense ? count / 8 <= (double)room->bytes_most : count <= CELLS_MOST;
     if (!possible || room->wanted == REPRESENTATION_TUPLES) return NULL;
     Cells *cells = cells_new(room, &box, table->arity);

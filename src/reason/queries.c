@@ -306,6 +306,20 @@ static Value eval_query(Frame *frame, const Code *code) {
     return value;
 }
 
+// How many answers there are, without their values; of a query without variables what it is.
+static Value eval_query_count(Frame *frame, const Code *code) {
+    const QueryCode *query = (const QueryCode *)code;
+    Datum initial[VARIABLES_MAX];
+    Term open[VARIABLES_MAX];
+    uint32_t columns[VARIABLES_MAX];
+    Found found;
+    if (!query_ask(frame, query, initial, &found)) return value_fail();
+    bool ground = outputs_open(query, initial, open, columns) == 0;
+    Value value = ground ? ground_value(&found) : value_int(found.answers->count);
+    found_free(&found);
+    return value;
+}
+
 static Value eval_query_shown(Frame *frame, const Code *code) {
     const QueryCode *query = (const QueryCode *)code;
     Datum initial[VARIABLES_MAX];
@@ -445,6 +459,10 @@ static void lower_hosts(Lowering *lowering, QueryCode *code) {
         host->count = lambda->as.function->parameter_count;
         expression->host = host;
     }
+}
+
+void lower_query_counted(const Code *query) {
+    if (query->eval == eval_query) ((Code *)(uintptr_t)query)->eval = eval_query_count;
 }
 
 const Code *lower_query(Lowering *lowering, const Node *node) {
