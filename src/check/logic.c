@@ -8,7 +8,7 @@
 
 // --- expressions
 
-// Names of called functions and of parameters within the expression are not the clause's.
+// Names of called functions and of what the expression binds itself are not the clause's.
 typedef struct Names {
     ClauseCheck *check;
     VECTOR(const Node *) callees;
@@ -109,6 +109,12 @@ static void visit_function(void *context, FunctionNode *function) {
         VECTOR_PUSH(&names->bound, function->parameters[i].name.text);
 }
 
+// for x in ... within the expression: x is its own.
+static void visit_pattern(void *context, Pattern *pattern) {
+    Names *names = context;
+    if (pattern->kind == PATTERN_BIND) VECTOR_PUSH(&names->bound, pattern->name.text);
+}
+
 // What the engine computes itself: literals, variables, + - * / % and a minus sign.
 static bool is_native(const Node *node) {
     switch (node->kind) {
@@ -160,7 +166,10 @@ static void goal_make_function(ClauseCheck *check, GoalNode *goal, const Names *
 
 static void check_value(ClauseCheck *check, GoalNode *goal) {
     Names names = {.check = check};
-    Walker walker = {.context = &names, .node = visit_expression, .function = visit_function};
+    Walker walker = {.context = &names,
+                     .node = visit_expression,
+                     .function = visit_function,
+                     .pattern = visit_pattern};
     walk_node(&walker, goal->value);
     bool native = goal->kind == GOAL_NODE_TEST
                       ? is_comparison(goal->value)
