@@ -1,6 +1,7 @@
 // Values flow from the columns that a rule reads to those of its head. They have no end where
 // arithmetic lies on a way from a column back to itself and no rule on the way bounds them: by a
-// comparison with something that does not grow along, or a relation of another component.
+// comparison with something that does not grow along, or a relation of another component. A rule
+// with another column that moves toward a bound has an end as well.
 #include "logic/growth.h"
 
 #include <stdlib.h>
@@ -260,6 +261,83 @@ static bool comes_back(const Growth *growth, const Flow *flow) {
     return back;
 }
 
+// --- clocks
+
+// A variable as another one plus a constant.
+typedef struct Shift {
+    uint32_t base;
+    double by;
+} Shift;
+
+static Shift shift_of(const Growth *growth, const Rule *rule, uint32_t variable, int depth) {
+    Shift shift = {.base = variable};
+    for (uint32_t i = 0; i < rule->goal_count && depth > 0; i++) {
+        const Goal *goal = &rule->goals[i];
+        if (goal->kind != GOAL_BIND || goal->variable != variable) continue;
+        const Expression *sum = goal->left;
+        bool add = sum->kind == ARITHMETIC_ADD, known;
+        if ((!add && sum->kind != ARITHMETIC_SUB) || sum->left->kind != ARITHMETIC_VARIABLE)
+            continue;
+        double number = number_of(growth, sum->right, &known);
+        if (!known) continue;
+        shift = shift_of(growth, rule, sum->left->value, depth - 1);
+        shift.by += add ? number : -number;
+        return shift;
+    }
+    return shift;
+}
+
+// Whether the column moves that way from every row of the recursion that the rule reads to the one
+// that it gives, or, not strictly, at least stays.
+static bool column_moves(const Growth *growth, const Rule *rule, uint32_t column, int sign,
+                         bool strictly) {
+    if (rule->head[column].kind != TERM_VARIABLE) return false;
+    Shift to = shift_of(growth, rule, rule->head[column].value, DEPTH_MAX);
+    for (uint32_t i = 0; i < rule->goal_count; i++) {
+        const Goal *goal = &rule->goals[i];
+        if (!is_own(rule, goal)) continue;
+        if (goal_whole(goal) != rule->relation || goal->terms[column].kind != TERM_VARIABLE)
+            return false;
+        Shift from = shift_of(growth, rule, goal->terms[column].value, DEPTH_MAX);
+        double step = (to.by - from.by) * sign;
+        if (from.base != to.base || step < 0 || (strictly && step == 0)) return false;
+    }
+    return true;
+}
+
+static bool is_recursive(const Rule *rule) {
+    for (uint32_t i = 0; i < rule->goal_count; i++)
+        if (is_own(rule, &rule->goals[i])) return true;
+    return false;
+}
+
+static bool is_clock(const Growth *growth, const Rule *rule, uint32_t column, int sign) {
+    if (!column_moves(growth, rule, column, sign, true)) return false;
+    uint32_t head = rule->head[column].value;
+    Flow flow = {.end = head};
+    variable_bounds(rule, shift_of(growth, rule, head, DEPTH_MAX).base, &flow);
+    if (sign > 0 ? !flow.above : !flow.below) return false;
+    for (size_t i = 0; i < growth->store->rules.count; i++) {
+        const Rule *other = growth->store->rules.items[i];
+        bool together = other->relation->component == rule->relation->component;
+        if (!together || !is_recursive(other)) continue;
+        if (other->relation != rule->relation || !column_moves(growth, other, column, sign, false))
+            return false;
+    }
+    return true;
+}
+
+// The rule can be used only so often on a way: a column moves toward a bound each time, and no rule
+// of the recursion moves it back.
+static bool has_clock(const Growth *growth, const Rule *rule) {
+    for (uint32_t i = 0; i < rule->arity; i++) {
+        bool plain = rule->relation->columns[i].merge == MERGE_NONE &&
+                     !(rule->aggregates && rule->aggregates[i] != AGGREGATE_NONE);
+        if (plain && (is_clock(growth, rule, i, 1) || is_clock(growth, rule, i, -1))) return true;
+    }
+    return false;
+}
+
 static bool computes(const Rule *rule) {
     for (uint32_t i = 0; i < rule->goal_count; i++)
         if (rule->goals[i].kind == GOAL_BIND) return true;
@@ -279,7 +357,7 @@ bool rule_grows(const Store *store, const Rule *rule, bool surely, uint32_t *col
     bool grows = false;
     for (size_t i = 0; i < own && !grows; i++) {
         const Flow *flow = &growth.flows.items[i];
-        grows = flow->grows && comes_back(&growth, flow);
+        grows = flow->grows && comes_back(&growth, flow) && !has_clock(&growth, rule);
         if (grows) *column = flow->to % ARITY_MAX;
     }
     VECTOR_FREE(&growth.flows);

@@ -1231,6 +1231,9 @@ relation Best(x: entity, n: min int)
         "A(M) <- B(X), M = X + 1\nB(X) <- A(X), X > 5",
         "Depth(P, N + 1) <- Depth(P, N), Edge(P, _)",
         'Text(T) <- Text(R), T = R + "b"',
+        "R(N + 1, B + 1) <- R(N, A), R(M, B), N < 20",
+        "R(N + 1, B + 1) <- R(N, B), N > 20",
+        "R(N + 1, B + 1) <- R(N, B), N < 20\nR(0, B) <- R(N, B), N > 3",
     ]
     BOUNDED = [
         "A(M) <- A(X), M = X + 1, M < 10",
@@ -1253,6 +1256,9 @@ relation Best(x: entity, n: min int)
         "Best(C, N + 1) <- Best(P, N), Edge(P, C)",
         'Text(T) <- Text(R), T = R + "b", len(T) < 10',
         'Text(T) <- Text(R), N < 4, T = R + "b", N = len(T)',
+        "Fib(N + 2, A + B) <- Fib(N, A), Fib(N + 1, B), N < 20",
+        "R(N - 1, B * 2) <- R(N, B), N > 0",
+        "R(N + 1, B + 1) <- R(N, B), N < 20\nR(N, B) <- R(N, A), S(B)",
     ]
 
     def checked(self, rules):
