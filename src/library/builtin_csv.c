@@ -266,27 +266,33 @@ Value builtin_read_csv(BuiltinCall *call) {
 
 // --- fields
 
-static Status give_fields(CsvReader *reader, FieldTake take, void *context) {
-    for (;;) {
+static Status give_row(CsvReader *reader, Field *field, FieldTake take, void *context) {
+    if (take) TRY(take(context, field));
+    while (!field->last) {
+        TRY(read_field(reader, field));
+        if (take) TRY(take(context, field));
+    }
+    return STATUS_OK;
+}
+
+static Status give_fields(CsvReader *reader, bool header, FieldTake take, void *context) {
+    for (;; header = false) {
         Field field;
         bool found;
         TRY(begin_row(reader, &field, &found));
         if (!found) return STATUS_OK;
-        TRY(take(context, &field));
-        while (!field.last) {
-            TRY(read_field(reader, &field));
-            TRY(take(context, &field));
-        }
+        TRY(give_row(reader, &field, header ? NULL : take, context));
     }
 }
 
-Status csv_each_field(const char *path, FieldTake take, void *context) {
-    CsvReader reader = {.path = path, .separator = ',', .line = 1};
+Status csv_each_field(const FieldReading *reading, FieldTake take, void *context) {
+    CsvReader reader = {.path = reading->path, .line = 1};
     SCOPED_TEXT(text);
-    TRY(text_file_read(path, &text));
+    TRY(separator_of(reading->separator, &reader.separator));
+    TRY(text_file_read(reader.path, &text));
     reader.at = text_get(&text);
     reader.end = reader.at + text.length;
-    Status status = give_fields(&reader, take, context);
+    Status status = give_fields(&reader, reading->header, take, context);
     text_free(&reader.unquoted);
     return status;
 }

@@ -15,7 +15,13 @@ typedef struct Field {
 Value field_value(const Field *field);
 
 // Gives `take` every field, row by row; one that does not give STATUS_OK ends the reading.
+// header: the first row is left out.
 typedef Status (*FieldTake)(void *context, const Field *field);
-Status csv_each_field(const char *path, FieldTake take, void *context) MUST_USE;
+typedef struct FieldReading {
+    const char *path;
+    Value separator;
+    bool header;
+} FieldReading;
+Status csv_each_field(const FieldReading *reading, FieldTake take, void *context) MUST_USE;
 
 #endif

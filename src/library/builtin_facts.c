@@ -31,6 +31,7 @@ typedef struct Loading {
     VECTOR(Datum) data; // row by row
     size_t rows;        // that are whole
     size_t fields;      // of the present row
+    size_t arity;
 } Loading;
 
 // Columns of text take a field as it stands, also where it reads as a number.
@@ -87,18 +88,39 @@ static Status each_word(const char *path, Loading *loading) {
     return STATUS_OK;
 }
 
-static Status load_rows(Reasoner *reasoner, const char *path, Relation *relation, uint64_t *added) {
-    Loading loading = {.reasoner = reasoner, .relation = relation};
+// The row that did not fit, counted as an editor does.
+static void label_row(const Loading *loading, Status status, bool header) {
+    bool in_row = loading->fields > 0 || loading->data.count > loading->rows * loading->arity;
+    if (!in_row) return;
+    fail_label("row %zu of the file", loading->rows + 1 + header);
+    if (status == STATUS_TYPE && loading->rows == 0 && !header)
+        fail_help("`header: true` leaves out a first row of names");
+}
+
+static Status load_rows(Reasoner *reasoner, const FieldReading *reading, Relation *relation,
+                        uint64_t *added) {
+    Loading loading = {.reasoner = reasoner, .relation = relation, .arity = relation->arity};
     TRY(reasoner_enter(reasoner));
-    Status status = ends_with(path, ".txt") ? each_word(path, &loading)
-                                            : csv_each_field(path, take_field, &loading);
-    bool in_row = loading.fields > 0 || loading.data.count > loading.rows * relation->arity;
-    if (status != STATUS_OK && in_row) fail_label("row %zu of the file", loading.rows + 1);
+    Status status = ends_with(reading->path, ".txt")
+                        ? each_word(reading->path, &loading)
+                        : csv_each_field(reading, take_field, &loading);
+    if (status != STATUS_OK) label_row(&loading, status, reading->header);
     for (size_t i = 0; i < loading.rows && status == STATUS_OK; i++)
         *added += fact_add(reasoner->store, relation, loading.data.items + i * relation->arity);
     VECTOR_FREE(&loading.data);
     reasoner_leave(reasoner);
     return status;
+}
+
+// The arguments of load_facts after the relation.
+enum { FACTS_SEPARATOR = 2, FACTS_HEADER };
+
+static Status reading_of(const BuiltinCall *call, const char *path, FieldReading *out) {
+    const Value *arguments = call->arguments;
+    *out = (FieldReading){path, arguments[FACTS_SEPARATOR], arguments[FACTS_HEADER].as.boolean};
+    bool separated = !ends_with(path, ".tlf") && !ends_with(path, ".txt");
+    if (separated || (!out->header && value_is_text(out->separator, ","))) return STATUS_OK;
+    return fail(STATUS_VALUE, "`separator` and `header` are about files of separated values");
 }
 
 // The relation of the call, or NULL: all of them, which only files of facts hold.
@@ -119,9 +141,11 @@ Value builtin_load_facts(BuiltinCall *call) {
     bool facts;
     uint64_t added = 0;
     TRY_VALUE(file_relation(call, &facts, &path, &relation));
+    FieldReading reading;
+    TRY_VALUE(reading_of(call, path, &reading));
     Reasoner *reasoner = reasoner_get(call->interp);
     if (!facts) {
-        TRY_VALUE(load_rows(reasoner, path, relation, &added));
+        TRY_VALUE(load_rows(reasoner, &reading, relation, &added));
         return value_int((int64_t)added);
     }
     TRY_VALUE(reasoner_enter(reasoner));
