@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "device/foretell.h"
 #include "eval/access.h"
+#include "eval/subscripts.h"
 #include "tensor/join.h"
 #include "tensor/op.h"
 #include "tensor/view.h"
@@ -102,6 +103,7 @@ static Value get_entry(const Dict *dict, Value index, Value fallback) {
 Value builtin_get(BuiltinCall *call) {
     Value x = call->arguments[0], index = call->arguments[1], fallback = call->arguments[2];
     if (x.kind == VALUE_DICT) return get_entry(x.as.dict, index, fallback);
+    if (x.kind == VALUE_HANDLE) return value_failed(fail_no_index(x));
     int64_t length, at;
     TRY_VALUE(value_length(x, &length));
     Status status = value_to_index(index, length, with_article(x), &at);
