@@ -122,12 +122,12 @@ static void test_attention(void **state) {
     (void)state;
     static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_FLOAT64};
     static const int64_t lengths[][2] = {{1, 1},   {1, 300},  {7, 7}, {3, 270},
-                                         {70, 70}, {33, 600}, {9, 4}};
+                                         {70, 70}, {33, 600}, {9, 4}, {2, 1300}};
     static const DType masks[] = {DTYPE_COUNT, DTYPE_BOOL, DTYPE_FLOAT32, DTYPE_INT64,
                                   DTYPE_FLOAT64};
     int sample = 0;
     for (int d = 0; d < 4; d++)
-        for (int l = 0; l < 7; l++)
+        for (int l = 0; l < 8; l++)
             for (int layout = 0; layout < LAYOUT_COUNT; layout++) {
                 sample++;
                 Case c = {.dtype = dtypes[d],

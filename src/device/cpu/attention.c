@@ -1,5 +1,7 @@
 // The ATTENTION kernel: softmax(q @ k^T * scale) @ v with an online softmax over blocks of keys.
 // Query heads that share a key head are rows of one product, so that keys and values are read once.
+// Chunks of keys are summed apart and put together in their order, so that threads can share the
+// keys of a few rows without a change of bits.
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +9,7 @@
 #include "device/cpu/matrix.h"
 #include "device/cpu/scratch.h"
 
-enum { ROW_BLOCK = 64, KEY_BLOCK = 256, PARALLEL_WORK = 1 << 17 };
+enum { ROW_BLOCK = 64, KEY_BLOCK = 256, KEY_CHUNK = 2 * KEY_BLOCK, PARALLEL_WORK = 1 << 17 };
 
 typedef struct Attention {
     const TensorView *q, *k, *v, *mask, *sinks, *out;
@@ -20,17 +22,22 @@ typedef struct Attention {
     bool by_row; // each query gives the bits that it gives alone
 } Attention;
 
+// What rows have summed of some of the keys; the arrays are of the compute type.
+typedef struct Sums {
+    char *values;          // [rows, value_width], weighted
+    char *maxima, *totals; // [rows], of the scores and of the weights
+} Sums;
+
 // One block of rows of one key head; the arrays are of the compute type.
 typedef struct Block {
     const Attention *attention;
     int64_t batch, key_head, first, rows;
-    char *q;               // [rows, width], scaled
-    char *scores;          // [rows, KEY_BLOCK]
-    char *panel;           // a block of keys or values that must be converted
-    char *sums;            // [rows, value_width], of the values weighted so far
-    char *product;         // [rows, value_width]
-    char *maxima, *totals; // [rows]
-    char *mask;            // [KEY_BLOCK]
+    char *q;          // [rows, width], scaled
+    char *scores;     // [rows, KEY_BLOCK]
+    char *panel;      // a block of keys or values that must be converted
+    char *product;    // [rows, value_width]
+    char *mask;       // [KEY_BLOCK]
+    Sums part, whole; // of a chunk of keys, and of all those so far
 } Block;
 
 static int64_t minimum(int64_t a, int64_t b) {
@@ -124,20 +131,23 @@ static double row_exponentials_double(double *scores, int64_t count, double maxi
 // What differs between the compute types.
 typedef struct BlockSteps {
     void (*load_queries)(const Block *block);
-    void (*start_rows)(const Block *block);
+    void (*start_rows)(const Block *block, const Sums *sums);
     void (*cap_row)(const Block *block, int64_t row, int64_t count);
     void (*mask_row)(const Block *block, int64_t row, int64_t first, int64_t count);
     void (*weigh_row)(const Block *block, int64_t row, int64_t count);
     void (*add_product)(const Block *block);
+    void (*add_part)(const Block *block);
     void (*add_sink)(const Block *block, int64_t row);
     void (*store_rows)(const Block *block);
 } BlockSteps;
 
 static const BlockSteps block_steps[] = {
     [COMPUTE_F32] = {load_queries_float, start_rows_float, cap_row_float, mask_row_float,
-                     weigh_row_float, add_product_float, add_sink_float, store_rows_float},
+                     weigh_row_float, add_product_float, add_part_float, add_sink_float,
+                     store_rows_float},
     [COMPUTE_F64] = {load_queries_double, start_rows_double, cap_row_double, mask_row_double,
-                     weigh_row_double, add_product_double, add_sink_double, store_rows_double},
+                     weigh_row_double, add_product_double, add_part_double, add_sink_double,
+                     store_rows_double},
 };
 
 // Whether a kernel for few rows reads keys or values of this type where they lie.
@@ -216,23 +226,36 @@ static void add_values(const Block *block, const Matrix *values) {
     Matrix ready = matrix_prepare(values, attention->compute, block->panel);
     Matrix weights = {
         compute_dtype(attention->compute), block->scores, block->rows, values->rows, KEY_BLOCK, 1};
-    blas_product(&(BlasProduct){attention->compute, weights, ready, block->sums,
+    blas_product(&(BlasProduct){attention->compute, weights, ready, block->part.values,
                                 attention->value_width, true});
 }
 
-static void run_block(Block *block) {
+// The keys [first, end) that rows of a block see, in whole blocks of keys up to the end.
+typedef struct Seen {
+    int64_t first, end;
+} Seen;
+
+static Seen seen_keys(const Block *block) {
+    // The same blocks of keys for all rows: what one does not see changes none of its bits.
+    return (Seen){row_begin(block, 0) / KEY_BLOCK * KEY_BLOCK, row_visible(block, block->rows - 1)};
+}
+
+static int64_t first_chunk(Seen seen) {
+    return seen.first / KEY_CHUNK;
+}
+
+static int64_t end_chunk(Seen seen) {
+    return (seen.end + KEY_CHUNK - 1) / KEY_CHUNK;
+}
+
+// Makes block->part of one chunk of the keys.
+static void sum_chunk(const Block *block, Seen seen, int64_t chunk) {
     const Attention *attention = block->attention;
     const BlockSteps *steps = &block_steps[attention->compute];
-    size_t real = compute_bytes(attention->compute);
-    memset(block->sums, 0, (size_t)(block->rows * attention->value_width) * real);
-    memset(block->totals, 0, (size_t)block->rows * real);
-    steps->start_rows(block);
-    steps->load_queries(block);
     Matrix keys = head_matrix(attention->k, block), values = head_matrix(attention->v, block);
-    int64_t end = row_visible(block, block->rows - 1); // later rows see more
-    // The same blocks of keys for all rows: what one does not see changes none of its bits.
-    int64_t begin = row_begin(block, 0) / KEY_BLOCK * KEY_BLOCK;
-    for (int64_t first = begin; first < end; first += KEY_BLOCK) {
+    steps->start_rows(block, &block->part);
+    int64_t first = chunk * KEY_CHUNK, end = minimum(first + KEY_CHUNK, seen.end);
+    for (first = first < seen.first ? seen.first : first; first < end; first += KEY_BLOCK) {
         int64_t count = minimum(KEY_BLOCK, end - first);
         Matrix some_keys = matrix_part(keys, first, 0, count, keys.columns);
         Matrix some_values = matrix_part(values, first, 0, count, values.columns);
@@ -244,8 +267,26 @@ static void run_block(Block *block) {
         }
         add_values(block, &some_values);
     }
-    for (int64_t row = 0; attention->sinks && row < block->rows; row++) steps->add_sink(block, row);
+}
+
+// Stores what all chunks have given.
+static void finish_block(const Block *block) {
+    const BlockSteps *steps = &block_steps[block->attention->compute];
+    for (int64_t row = 0; block->attention->sinks && row < block->rows; row++)
+        steps->add_sink(block, row);
     steps->store_rows(block);
+}
+
+static void run_block(const Block *block) {
+    const BlockSteps *steps = &block_steps[block->attention->compute];
+    Seen seen = seen_keys(block);
+    steps->load_queries(block);
+    steps->start_rows(block, &block->whole);
+    for (int64_t chunk = first_chunk(seen); chunk < end_chunk(seen); chunk++) {
+        sum_chunk(block, seen, chunk);
+        steps->add_part(block);
+    }
+    finish_block(block);
 }
 
 // Cuts the scratch of a block out of one allocation, pieces at 64-byte boundaries.
@@ -255,33 +296,139 @@ static char *cut(char **scratch, int64_t numbers, size_t bytes_each) {
     return piece;
 }
 
-static void run_blocks(void *context, int64_t begin, int64_t end) {
-    const Attention *attention = context;
-    int64_t rows = minimum(ROW_BLOCK, attention->queries * attention->group);
+static int64_t most_rows(const Attention *attention) {
+    return minimum(ROW_BLOCK, attention->queries * attention->group);
+}
+
+// Bytes of the sums of so many rows, and the sums in them.
+static size_t sums_bytes(const Attention *attention, int64_t rows) {
+    return ((size_t)(rows * (attention->value_width + 2)) * compute_bytes(attention->compute) +
+            3 * 63) /
+           64 * 64;
+}
+
+static Sums sums_at(const Attention *attention, int64_t rows, char *bytes) {
+    size_t real = compute_bytes(attention->compute);
+    Sums sums = {.values = cut(&bytes, rows * attention->value_width, real)};
+    sums.maxima = cut(&bytes, rows, real);
+    sums.totals = cut(&bytes, rows, real);
+    return sums;
+}
+
+// A block and its scratch, which is to be given back.
+static char *take_block(const Attention *attention, Block *out) {
+    int64_t rows = most_rows(attention);
     int64_t wide =
         attention->width > attention->value_width ? attention->width : attention->value_width;
-    int64_t numbers = rows * (attention->width + KEY_BLOCK + 2 * attention->value_width + 2) +
-                      KEY_BLOCK * (wide + 1) + 9 * 8;
-    size_t real = compute_bytes(attention->compute);
-    char *scratch = scratch_take((size_t)numbers * sizeof(double)), *rest = scratch;
-    Block block = {.attention = attention};
-    block.q = cut(&rest, rows * attention->width, real);
-    block.scores = cut(&rest, rows * KEY_BLOCK, real);
-    block.panel = cut(&rest, KEY_BLOCK * wide, real);
-    block.sums = cut(&rest, rows * attention->value_width, real);
-    block.product = cut(&rest, rows * attention->value_width, real);
-    block.maxima = cut(&rest, rows, real);
-    block.totals = cut(&rest, rows, real);
-    block.mask = cut(&rest, KEY_BLOCK, sizeof(double));
-    int64_t all_rows = attention->queries * attention->group;
+    int64_t numbers = rows * (attention->width + KEY_BLOCK + attention->value_width) +
+                      KEY_BLOCK * (wide + 1) + 5 * 8;
+    size_t real = compute_bytes(attention->compute), sums = sums_bytes(attention, rows);
+    char *scratch = scratch_take((size_t)numbers * sizeof(double) + 2 * sums), *rest = scratch;
+    *out = (Block){.attention = attention};
+    out->q = cut(&rest, rows * attention->width, real);
+    out->scores = cut(&rest, rows * KEY_BLOCK, real);
+    out->panel = cut(&rest, KEY_BLOCK * wide, real);
+    out->product = cut(&rest, rows * attention->value_width, real);
+    out->mask = cut(&rest, KEY_BLOCK, sizeof(double));
+    out->part = sums_at(attention, rows, rest);
+    out->whole = sums_at(attention, rows, rest + sums);
+    return scratch;
+}
+
+// The rows of a block: those of one key head, ROW_BLOCK of them a time.
+static void go_to(Block *block, int64_t task) {
+    const Attention *attention = block->attention;
+    block->first = task % attention->row_blocks * ROW_BLOCK;
+    block->rows = minimum(ROW_BLOCK, attention->queries * attention->group - block->first);
+    block->key_head = task / attention->row_blocks % attention->key_heads;
+    block->batch = task / attention->row_blocks / attention->key_heads;
+}
+
+static void run_blocks(void *context, int64_t begin, int64_t end) {
+    Block block;
+    char *scratch = take_block(context, &block);
     for (int64_t task = begin; task < end && !cpu_interrupted(); task++) {
-        block.first = task % attention->row_blocks * ROW_BLOCK;
-        block.rows = minimum(ROW_BLOCK, all_rows - block.first);
-        block.key_head = task / attention->row_blocks % attention->key_heads;
-        block.batch = task / attention->row_blocks / attention->key_heads;
+        go_to(&block, task);
         run_block(&block);
     }
     scratch_give(scratch);
+}
+
+// Few rows and many keys: each task is a chunk of the keys of one key head.
+typedef struct Shared {
+    const Attention *attention;
+    Seen seen;      // the same keys for every head
+    int64_t chunks; // of them
+    char *parts;    // [batches, key_heads, chunks] sums
+} Shared;
+
+static Sums part_of(const Shared *shared, int64_t task) {
+    int64_t rows = most_rows(shared->attention);
+    size_t bytes = sums_bytes(shared->attention, rows);
+    return sums_at(shared->attention, rows, shared->parts + (size_t)task * bytes);
+}
+
+static void run_parts(void *context, int64_t begin, int64_t end) {
+    const Shared *shared = context;
+    const BlockSteps *steps = &block_steps[shared->attention->compute];
+    Block block;
+    char *scratch = take_block(shared->attention, &block);
+    for (int64_t task = begin; task < end && !cpu_interrupted(); task++) {
+        int64_t head = task / shared->chunks;
+        if (task == begin || head != (task - 1) / shared->chunks) {
+            go_to(&block, head);
+            steps->load_queries(&block);
+        }
+        block.part = part_of(shared, task);
+        sum_chunk(&block, shared->seen, first_chunk(shared->seen) + task % shared->chunks);
+    }
+    scratch_give(scratch);
+}
+
+static void put_together(void *context, int64_t begin, int64_t end) {
+    const Shared *shared = context;
+    const BlockSteps *steps = &block_steps[shared->attention->compute];
+    Block block;
+    char *scratch = take_block(shared->attention, &block);
+    for (int64_t head = begin; head < end; head++) {
+        go_to(&block, head);
+        steps->start_rows(&block, &block.whole);
+        for (int64_t chunk = 0; chunk < shared->chunks; chunk++) {
+            block.part = part_of(shared, head * shared->chunks + chunk);
+            steps->add_part(&block);
+        }
+        finish_block(&block);
+    }
+    scratch_give(scratch);
+}
+
+// The work of so many rows with so many keys, in multiplications.
+static double work_of(const Attention *attention, int64_t keys) {
+    return (double)most_rows(attention) * (double)keys *
+           (double)(attention->width + attention->value_width);
+}
+
+static void run_shared(Shared *shared, int64_t heads) {
+    const Attention *attention = shared->attention;
+    size_t bytes = sums_bytes(attention, most_rows(attention));
+    shared->parts = scratch_take((size_t)(heads * shared->chunks) * bytes);
+    int64_t alone = (int64_t)(PARALLEL_WORK / (work_of(attention, KEY_CHUNK) + 1)) + 1;
+    cpu_parallel(heads * shared->chunks, alone, run_parts, shared);
+    if (!cpu_interrupted()) cpu_parallel(heads, heads, put_together, shared);
+    scratch_give(shared->parts);
+}
+
+static void run(const Attention *attention, int64_t heads) {
+    Block rows = {.attention = attention};
+    go_to(&rows, 0);
+    Shared shared = {.attention = attention, .seen = seen_keys(&rows)};
+    shared.chunks = end_chunk(shared.seen) - first_chunk(shared.seen);
+    if (attention->row_blocks == 1 && shared.chunks > 1) {
+        run_shared(&shared, heads);
+        return;
+    }
+    int64_t alone = (int64_t)(PARALLEL_WORK / (work_of(attention, attention->keys) + 1)) + 1;
+    cpu_parallel(heads * attention->row_blocks, alone, run_blocks, (void *)attention);
 }
 
 static Status check_dtypes(const KernelCall *call) {
@@ -333,9 +480,6 @@ Status cpu_kernel_ATTENTION(const KernelCall *call) {
         !is_read_directly(&attention, simd->strip, attention.v->dtype, attention.v->strides[last],
                           most))
         TRY(blas_load());
-    double work =
-        (double)most * (double)attention.keys * (double)(attention.width + attention.value_width);
-    cpu_parallel(batches * attention.key_heads * attention.row_blocks,
-                 (int64_t)(PARALLEL_WORK / (work + 1)) + 1, run_blocks, &attention);
+    run(&attention, batches * attention.key_heads);
     return STATUS_OK;
 }

@@ -42,9 +42,9 @@ static void NAME(mask_row)(const Block *block, int64_t row, int64_t first, int64
 // Turns the scores of one block of keys into weights and adjusts what was summed before.
 static void NAME(weigh_row)(const Block *block, int64_t row, int64_t count) {
     REAL *scores = (REAL *)(void *)block->scores + row * KEY_BLOCK;
-    REAL *sums = (REAL *)(void *)block->sums + row * block->attention->value_width;
-    REAL *maximum = (REAL *)(void *)block->maxima + row;
-    REAL *total = (REAL *)(void *)block->totals + row;
+    REAL *sums = (REAL *)(void *)block->part.values + row * block->attention->value_width;
+    REAL *maximum = (REAL *)(void *)block->part.maxima + row;
+    REAL *total = (REAL *)(void *)block->part.totals + row;
     REAL highest = NAME(row_maximum)(scores, count);
     if (highest <= *maximum) highest = *maximum;
     REAL factor = highest == *maximum ? 1 : EXP(*maximum - highest);
@@ -55,20 +55,40 @@ static void NAME(weigh_row)(const Block *block, int64_t row, int64_t count) {
 }
 
 static void NAME(add_product)(const Block *block) {
-    REAL *sums = (REAL *)(void *)block->sums;
+    REAL *sums = (REAL *)(void *)block->part.values;
     const REAL *product = (const REAL *)(const void *)block->product;
     int64_t count = block->rows * block->attention->value_width;
     for (int64_t i = 0; i < count; i++) sums[i] += product[i];
 }
 
+// Adds the sums of a chunk of keys to those of the chunks before. A row that sees none of its keys
+// has none.
+static void NAME(add_part)(const Block *block) {
+    int64_t width = block->attention->value_width;
+    for (int64_t row = 0; row < block->rows; row++) {
+        REAL part = ((REAL *)(void *)block->part.maxima)[row];
+        REAL *maximum = (REAL *)(void *)block->whole.maxima + row;
+        if (part == -(REAL)INFINITY) continue;
+        REAL highest = part > *maximum ? part : *maximum;
+        REAL ours = *maximum == highest ? 1 : EXP(*maximum - highest);
+        REAL theirs = part == highest ? 1 : EXP(part - highest);
+        REAL *total = (REAL *)(void *)block->whole.totals + row;
+        *total = *total * ours + ((REAL *)(void *)block->part.totals)[row] * theirs;
+        *maximum = highest;
+        REAL *sums = (REAL *)(void *)block->whole.values + row * width;
+        const REAL *more = (const REAL *)(const void *)block->part.values + row * width;
+        for (int64_t i = 0; i < width; i++) sums[i] = sums[i] * ours + more[i] * theirs;
+    }
+}
+
 // The sink of a row's head takes its share; its value is 0.
 static void NAME(add_sink)(const Block *block, int64_t row) {
     const Attention *attention = block->attention;
-    REAL sink, maximum = ((REAL *)(void *)block->maxima)[row];
+    REAL sink, maximum = ((REAL *)(void *)block->whole.maxima)[row];
     const TensorView *sinks = attention->sinks;
     int64_t offset = row_offset(block, row, 0, sinks->strides[0]);
     cpu_convert()->load[attention->compute][sinks->dtype](&sink, cpu_at(sinks, offset), 1, 1);
-    if (sink > -(REAL)INFINITY) ((REAL *)(void *)block->totals)[row] += EXP(sink - maximum);
+    if (sink > -(REAL)INFINITY) ((REAL *)(void *)block->whole.totals)[row] += EXP(sink - maximum);
 }
 
 static void NAME(store_rows)(const Block *block) {
@@ -77,8 +97,8 @@ static void NAME(store_rows)(const Block *block) {
     int last = out->rank - 1;
     int64_t start = batch_offset(out, block->batch), width = attention->value_width;
     for (int64_t row = 0; row < block->rows; row++) {
-        REAL *sums = (REAL *)(void *)block->sums + row * width;
-        REAL total = ((REAL *)(void *)block->totals)[row];
+        REAL *sums = (REAL *)(void *)block->whole.values + row * width;
+        REAL total = ((REAL *)(void *)block->whole.totals)[row];
         for (int64_t i = 0; i < width; i++) sums[i] = total == 0 ? 0 : sums[i] / total;
         int64_t offset = row_offset(block, row, out->strides[last - 2], out->strides[last - 1]);
         cpu_convert()->store[attention->compute][out->dtype](cpu_at(out, start + offset),
@@ -86,7 +106,9 @@ static void NAME(store_rows)(const Block *block) {
     }
 }
 
-static void NAME(start_rows)(const Block *block) {
+static void NAME(start_rows)(const Block *block, const Sums *sums) {
+    memset(sums->values, 0, (size_t)(block->rows * block->attention->value_width) * sizeof(REAL));
+    memset(sums->totals, 0, (size_t)block->rows * sizeof(REAL));
     for (int64_t row = 0; row < block->rows; row++)
-        ((REAL *)(void *)block->maxima)[row] = -(REAL)INFINITY;
+        ((REAL *)(void *)sums->maxima)[row] = -(REAL)INFINITY;
 }
