@@ -14,7 +14,7 @@ typedef struct Rope {
     CpuCompute compute;
     int64_t rotary, offset;
     double scale;
-    double *frequencies; // [rotary / 2]
+    double *frequencies; // [rotary / 2]; NULL where there are tables
     bool half_style;
 } Rope;
 
@@ -108,6 +108,14 @@ static void rotate_rows(void *context, int64_t begin, int64_t end) {
     scratch_give(scratch);
 }
 
+static double *frequencies_of(const Rope *rope, double base) {
+    int64_t count = rope->rotary / 2;
+    double *frequencies = memory_allocate((size_t)count * sizeof(double));
+    for (int64_t i = 0; i < count; i++)
+        frequencies[i] = pow(base, -2.0 * (double)i / (double)rope->rotary);
+    return frequencies;
+}
+
 Status cpu_kernel_ROPE(const KernelCall *call) {
     const KernelOptions *options = &call->options;
     Rope rope = {.in = call->inputs[0].view,
@@ -131,9 +139,7 @@ Status cpu_kernel_ROPE(const KernelCall *call) {
     int64_t numbers = 1;
     for (int d = 0; d < rope.in->rank; d++) numbers *= rope.in->dims[d];
     if (numbers == 0) return STATUS_OK;
-    rope.frequencies = memory_allocate((size_t)(rope.rotary / 2) * sizeof(double));
-    for (int64_t i = 0; i < rope.rotary / 2; i++)
-        rope.frequencies[i] = pow(options->scalars[0], -2.0 * (double)i / (double)rope.rotary);
+    if (!rope.cosines) rope.frequencies = frequencies_of(&rope, options->scalars[0]);
     cpu_parallel(rows, TASK_NUMBERS / (numbers / rows) + 1, rotate_rows, &rope);
     free(rope.frequencies);
     return STATUS_OK;
