@@ -277,15 +277,19 @@ static void finish_block(const Block *block) {
     steps->store_rows(block);
 }
 
-static void run_block(const Block *block) {
+static void run_block(Block *block) {
     const BlockSteps *steps = &block_steps[block->attention->compute];
     Seen seen = seen_keys(block);
+    Sums part = block->part;
+    bool one = end_chunk(seen) - first_chunk(seen) == 1; // there is nothing to add it to
+    if (one) block->part = block->whole;
     steps->load_queries(block);
     steps->start_rows(block, &block->whole);
     for (int64_t chunk = first_chunk(seen); chunk < end_chunk(seen); chunk++) {
         sum_chunk(block, seen, chunk);
-        steps->add_part(block);
+        if (!one) steps->add_part(block);
     }
+    block->part = part;
     finish_block(block);
 }
 
