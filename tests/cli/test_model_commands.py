@@ -272,16 +272,15 @@ class ModelCommands(unittest.TestCase):
         return json.loads(self.tl("models", "--json", model, env=environment).out)["resident_bytes"]
 
     def test_models_say_what_a_process_takes(self):
-        # How much of the program's 7 MB of code the system maps differs from process to process by up to a tenth.
+        # How many pages of the system's libraries are mapped around a fault depends on where they lie: 0.3 MB, here and there.
         need_no_sanitizer("keeps memory of its own")
         for threads in ("2", "64"):
             environment = {**os.environ, "TL_THREADS": threads, "TL_DEVICE": "cpu"}
             for kind in ("f16", "q4_k_m"):
                 model = fixture(self, f"models/mini-{kind}.gguf")
                 foretold = self.foretold(model, environment)
-                found = self.resident(model, environment, 15)
-                self.assertGreaterEqual(foretold, found[0] * 0.99, (kind, threads, found))
-                self.assertLessEqual(foretold, found[-1] * 1.01, (kind, threads, found))
+                for found in self.resident(model, environment, 15):
+                    self.assertAlmostEqual(foretold, found, delta=max(foretold / 100, 400 * 1024), msg=(kind, threads))
 
     def test_models_foretell_what_a_process_takes_that_is_too_large_to_try(self):
         need_no_sanitizer("keeps memory of its own")
