@@ -39,15 +39,8 @@ Status buffer_new(Device *device, size_t bytes, const BufferLabel *label, Buffer
     uint64_t reuses = pool->statistics.reuses;
     Status status = pool_acquire(pool, bytes, label, &buffer);
     if (UNLIKELY(status != STATUS_OK)) return status;
-    ASSERT(buffer->capacity >= bytes && !buffer->companion && !buffer->purged);
-    atomic_store_explicit(&buffer->refs, 1, memory_order_relaxed);
-    buffer->bytes = bytes;
-    buffer->origin = origin_current;
-    buffer->resident = false;
-    buffer->purpose = PURPOSE_RESULT;
-    buffer->backward_uses = 0;
     set_label(buffer, label);
-    pool_enter_live(pool, buffer);
+    pool_begin(pool, buffer, bytes);
     if (UNLIKELY(pool->settings.debug_memory))
         pool_debug(pool, pool->statistics.reuses > reuses ? "reuse" : "allocate", buffer);
     if (UNLIKELY(pool->settings.poison)) {

@@ -26,6 +26,11 @@ typedef struct DeviceSpeed {
     double moved_bytes; // to where they are out of the device's way, and back
 } DeviceSpeed;
 
+typedef struct MemoryPlace {
+    void *handle;
+    size_t offset; // in bytes
+} MemoryPlace;
+
 typedef struct DeviceBackend {
     const char *name; // "cpu", "vulkan"
     DeviceSpeed speed;
@@ -55,9 +60,9 @@ typedef struct DeviceBackend {
     Status (*host_import)(Device *device, const void *memory, size_t bytes, void **handle);
     void (*host_release)(Device *device, void *handle);
     // Of devices with memory of their own: memory of the host that kernels can use, slowly;
-    // memory_free takes it. And a queued copy of the first bytes of one memory to another.
+    // memory_free takes it. And a queued copy of bytes of one memory to another.
     Status (*host_allocate)(Device *device, size_t bytes, void **handle);
-    Status (*memory_copy)(Device *device, void *from, void *to, size_t bytes);
+    Status (*memory_copy)(Device *device, MemoryPlace from, MemoryPlace to, size_t bytes);
     // Optional (NULL, all three): locks pages of the host, so that it copies from and to them by
     // itself (staging.h; memory_free unlocks them); queues such a copy, out of its memory or into
     // it, and says which batch it is in; whether that batch is done.

@@ -35,7 +35,7 @@ typedef struct KernelOperand {
 } KernelOperand;
 
 typedef enum KernelId {
-#define KERNEL(code, name, doc) KERNEL_##code,
+#define KERNEL(code, name, kept, follow, doc) KERNEL_##code,
 #include "device/kernels.def"
 #undef KERNEL
     KERNEL_COUNT
@@ -108,6 +108,8 @@ struct KernelCall {
     KernelOperand inputs[KERNEL_INPUTS_MAX];
     const TensorView *outputs[KERNEL_OUTPUTS_MAX];
     KernelOptions options;
+    int64_t
+        all_rows; // of which these are some, and which decide how a row is shared; 0: these are all
     const char *op_name; // the user's word, for errors: "softmax"
 };
 

@@ -405,6 +405,24 @@ void pool_enter_live(Pool *pool, Buffer *buffer) {
         count_live(pool, buffer);
 }
 
+void pool_begin(Pool *pool, Buffer *buffer, size_t bytes) {
+    ASSERT(buffer->capacity >= bytes && !buffer->companion && !buffer->purged);
+    atomic_store_explicit(&buffer->refs, 1, memory_order_relaxed);
+    buffer->bytes = bytes;
+    buffer->origin = origin_current;
+    buffer->resident = false;
+    buffer->purpose = PURPOSE_RESULT;
+    buffer->backward_uses = 0;
+    pool_enter_live(pool, buffer);
+}
+
+Status pool_acquire_window(Pool *pool, size_t bytes, Buffer **out) {
+    TRY(pool_acquire_room(pool, bytes, out));
+    (*out)->label.rank = -1;
+    pool_begin(pool, *out, bytes);
+    return STATUS_OK;
+}
+
 void pool_leave_live(Pool *pool, Buffer *buffer) {
     unlink_live(pool, buffer);
     if (buffer->import.release) {

@@ -92,6 +92,10 @@ void pool_destroy(Pool *pool);
 Status pool_acquire(Pool *pool, size_t bytes, const BufferLabel *label, Buffer **out) MUST_USE;
 // The same where there is room or can be made. STATUS_MEMORY without a message.
 Status pool_acquire_room(Pool *pool, size_t bytes, Buffer **out) MUST_USE;
+// The same with one reference to it, live.
+Status pool_acquire_window(Pool *pool, size_t bytes, Buffer **out) MUST_USE;
+// The first reference to what was acquired, whose label is set.
+void pool_begin(Pool *pool, Buffer *buffer, size_t bytes);
 // A buffer that is on no list goes into the cache, or back to the device.
 void pool_return(Pool *pool, Buffer *buffer);
 // Onto and off the list of live buffers, with all accounts.

@@ -230,7 +230,8 @@ static void append_statistics(const Pool *pool, Text *out) {
 // `now` is "now" in the middle of a run, "after" at the end of it.
 static void append_limit_line(const Pool *pool, Text *out) {
     const PoolStatistics *statistics = &pool->statistics;
-    if (statistics->moves_out + statistics->lends + statistics->forgets == 0) return;
+    uint64_t pieces = statistics->pieces;
+    if (statistics->moves_out + statistics->lends + statistics->forgets + pieces == 0) return;
     text_format(out, "limit: %.2f MB · %.2f MB moved out in %llu part%s, %.2f MB brought back",
                 megabytes(pool->limit), megabytes(statistics->moved_out_bytes),
                 (unsigned long long)statistics->moves_out, plural(statistics->moves_out),
@@ -243,6 +244,11 @@ static void append_limit_line(const Pool *pool, Text *out) {
         text_format(out, ", %.2f MB in %llu part%s computed again",
                     megabytes(statistics->forgotten_bytes), (unsigned long long)statistics->forgets,
                     plural(statistics->forgets));
+    if (pieces > 0)
+        text_format(out, ", %llu operation%s in %llu piece%s that moved %.2f MB",
+                    (unsigned long long)statistics->calls_in_pieces,
+                    plural(statistics->calls_in_pieces), (unsigned long long)pieces, plural(pieces),
+                    megabytes(statistics->piece_bytes));
     text_format(out, ", %.2f s of moving\n", (double)statistics->limit_nanoseconds * 1e-9);
     if (statistics->unlocked_bytes > 0)
         text_format(out,

@@ -199,10 +199,20 @@ static ssize_t transfer_write(int file, void *bytes, size_t count, off_t offset)
     return pwrite(file, bytes, count, offset);
 }
 
-static Status transfer_all(Transfer transfer, int file, const Buffer *buffer) {
-    for (size_t done = 0; done < buffer->bytes;) {
-        ssize_t moved = transfer(file, (char *)buffer->handle + done, buffer->bytes - done,
-                                 (off_t)(buffer->away_at + done));
+// What was never written reads as zeros.
+static ssize_t transfer_read(int file, void *bytes, size_t count, off_t offset) {
+    ssize_t moved = pread(file, bytes, count, offset);
+    if (moved != 0) return moved;
+    memset(bytes, 0, count);
+    return (ssize_t)count;
+}
+
+static Status transfer_all(Transfer transfer, const SpillPart *part) {
+    const Buffer *whole = part->whole;
+    char *bytes = (char *)part->window->handle + part->at;
+    for (size_t done = 0; done < part->bytes;) {
+        ssize_t moved = transfer(whole->device->pool->spill.file, bytes + done, part->bytes - done,
+                                 (off_t)(whole->away_at + part->offset + done));
         if (moved < 0 && errno == EINTR) continue;
         if (moved <= 0) return STATUS_MEMORY;
         done += (size_t)moved;
@@ -218,28 +228,61 @@ static Status take_store(Pool *pool, Buffer *buffer) {
     return take_memory(pool, buffer);
 }
 
-static Status store(Pool *pool, Buffer *buffer) {
-    if (buffer->bytes == 0) return STATUS_OK;
-    if (shares_host_memory(pool->device))
-        return transfer_all(transfer_write, pool->spill.file, buffer);
-    if (buffer->away_unlocked)
-        return pool->device->backend->download(pool->device, buffer, 0, buffer->away_memory,
-                                               buffer->bytes);
-    return pool->device->backend->memory_copy(pool->device, buffer->handle, buffer->away_memory,
-                                              buffer->bytes);
+static Status store(const SpillPart *part) {
+    const Buffer *whole = part->whole;
+    Device *device = whole->device;
+    if (part->bytes == 0) return STATUS_OK;
+    if (shares_host_memory(device)) return transfer_all(transfer_write, part);
+    if (whole->away_unlocked)
+        return device->backend->download(device, part->window, part->at,
+                                         (char *)whole->away_memory + part->offset, part->bytes);
+    return device->backend->memory_copy(device, (MemoryPlace){part->window->handle, part->at},
+                                        (MemoryPlace){whole->away_memory, part->offset},
+                                        part->bytes);
 }
 
-static Status load(Pool *pool, Buffer *buffer) {
-    if (buffer->bytes == 0) return STATUS_OK;
-    if (shares_host_memory(pool->device)) {
-        if (transfer_all(pread, pool->spill.file, buffer) == STATUS_OK) return STATUS_OK;
+static Status load(const SpillPart *part) {
+    const Buffer *whole = part->whole;
+    Device *device = whole->device;
+    if (part->bytes == 0) return STATUS_OK;
+    if (shares_host_memory(device)) {
+        if (transfer_all(transfer_read, part) == STATUS_OK) return STATUS_OK;
         return fail(STATUS_IO, "cannot read back what a limit has moved out: %s", strerror(errno));
     }
-    if (buffer->away_unlocked)
-        return pool->device->backend->upload(pool->device, buffer, 0, buffer->away_memory,
-                                             buffer->bytes);
-    return pool->device->backend->memory_copy(pool->device, buffer->away_memory, buffer->handle,
-                                              buffer->bytes);
+    if (whole->away_unlocked)
+        return device->backend->upload(device, part->window, part->at,
+                                       (char *)whole->away_memory + part->offset, part->bytes);
+    return device->backend->memory_copy(device, (MemoryPlace){whole->away_memory, part->offset},
+                                        (MemoryPlace){part->window->handle, part->at}, part->bytes);
+}
+
+static SpillPart all_of(Buffer *buffer) {
+    return (SpillPart){.whole = buffer, .window = buffer, .bytes = buffer->bytes};
+}
+
+static bool part_fits(const SpillPart *part) {
+    const Buffer *whole = part->whole, *window = part->window;
+    return part->offset + part->bytes <= whole->bytes && part->at + part->bytes <= window->bytes;
+}
+
+Status spill_read_part(const SpillPart *part) {
+    Pool *pool = part->whole->device->pool;
+    ASSERT(part_fits(part) && part->whole->away && !part->whole->forgotten);
+    uint64_t begin = now_nanoseconds();
+    Status status = load(part);
+    pool->statistics.piece_bytes += part->bytes;
+    pool->statistics.limit_nanoseconds += now_nanoseconds() - begin;
+    return status;
+}
+
+Status spill_write_part(const SpillPart *part) {
+    Pool *pool = part->whole->device->pool;
+    ASSERT(part_fits(part) && part->whole->away && !part->whole->forgotten);
+    uint64_t begin = now_nanoseconds();
+    Status status = store(part);
+    pool->statistics.piece_bytes += part->bytes;
+    pool->statistics.limit_nanoseconds += now_nanoseconds() - begin;
+    return status;
 }
 
 // --- use where it is
@@ -302,7 +345,8 @@ static Status copy_out(Pool *pool, Buffer *buffer) {
     Status status = take_store(pool, buffer);
     if (status == STATUS_MEMORY) status = take_unlocked(pool, buffer);
     TRY(status);
-    status = store(pool, buffer);
+    SpillPart all = all_of(buffer);
+    status = store(&all);
     if (status != STATUS_OK) drop_store(pool, buffer);
     TRY(status);
     pool->statistics.moved_out_bytes += buffer->bytes;
@@ -350,6 +394,16 @@ static Status leave(Pool *pool, Buffer *buffer, void **memory) {
     return status;
 }
 
+Status spill_move_out(Buffer *buffer) {
+    Pool *pool = buffer->device->pool;
+    uint64_t begin = now_nanoseconds();
+    void *memory = buffer->handle;
+    TRY(move_out(pool, buffer));
+    free_memory(pool, memory, buffer->capacity);
+    pool->statistics.limit_nanoseconds += now_nanoseconds() - begin;
+    return STATUS_OK;
+}
+
 static Buffer *hand_over(Pool *pool, void *memory, size_t capacity) {
     Buffer *taken = memory_allocate_zeroed(1, sizeof *taken);
     taken->device = pool->device;
@@ -390,6 +444,8 @@ Status spill_bear(Pool *pool, size_t bytes, Buffer **out) {
     uint64_t own_bytes = pool->device->own_bytes;
     bool possible = own_bytes == 0 || buffer->capacity <= own_bytes;
     Status status = possible ? take_store(pool, buffer) : STATUS_MEMORY;
+    if (status == STATUS_MEMORY && possible && !pool->spill.running)
+        status = take_unlocked(pool, buffer);
     // What a kernel takes for itself is used at once.
     if (status == STATUS_OK && pool->spill.running) {
         status = lend(pool, buffer);
@@ -406,7 +462,8 @@ static Status bring(Pool *pool, Buffer *buffer) {
     Buffer *taken;
     TRY(pool_acquire_room(pool, buffer->capacity, &taken));
     buffer->handle = taken->handle;
-    Status status = load(pool, buffer);
+    SpillPart all = all_of(buffer);
+    Status status = load(&all);
     if (status != STATUS_OK) {
         buffer->handle = NULL;
         pool_return(pool, taken);
@@ -453,16 +510,20 @@ static Buffer *operand(const KernelCall *call, int i) {
     return view ? view->buffer : NULL;
 }
 
-Status spill_prepare(const KernelCall *call) {
-    Status status = STATUS_OK;
-    for (int i = 0; i < call->n_inputs + call->n_outputs && status == STATUS_OK; i++)
-        if (operand(call, i)) status = spill_use(operand(call, i));
+void spill_change_outputs(const KernelCall *call) {
     for (int i = 0; i < call->n_outputs; i++) {
         Buffer *written = call->outputs[i] ? call->outputs[i]->buffer : NULL;
         if (!written) continue;
         buffer_made_as(written, NULL);
         if (written->copied) spill_drop_copy(written->device->pool, written);
     }
+}
+
+Status spill_prepare(const KernelCall *call) {
+    Status status = STATUS_OK;
+    for (int i = 0; i < call->n_inputs + call->n_outputs && status == STATUS_OK; i++)
+        if (operand(call, i)) status = spill_use(operand(call, i));
+    spill_change_outputs(call);
     return status;
 }
 

@@ -17,7 +17,21 @@ Status spill_bear(Pool *pool, size_t bytes, Buffer **out) MUST_USE;
 Status spill_use(Buffer *buffer) MUST_USE;
 // `status`, or what went wrong with what is left.
 Status spill_leave(Buffer *buffer, Status status) MUST_USE;
-// The same for all that a kernel reads and writes.
+// Bytes of a buffer that is away come to the device, or go back there.
+typedef struct SpillPart {
+    Buffer *whole;
+    size_t offset; // of it
+    Buffer *window;
+    size_t at; // of the window
+    size_t bytes;
+} SpillPart;
+Status spill_read_part(const SpillPart *part) MUST_USE;
+Status spill_write_part(const SpillPart *part) MUST_USE;
+// A buffer on the device leaves it. STATUS_MEMORY without a message when it has no place to go to.
+Status spill_move_out(Buffer *buffer) MUST_USE;
+// What was known of the results of a kernel that is about to run holds no more.
+void spill_change_outputs(const KernelCall *call);
+// spill_use for all that a kernel reads and writes.
 Status spill_prepare(const KernelCall *call) MUST_USE;
 Status spill_finish(const KernelCall *call, Status status) MUST_USE;
 // The bytes of a buffer that is away are wanted no more.

@@ -16,6 +16,7 @@ typedef struct PoolStatistics {
     // Under a limit (spill.c): what is away now, what was moved in all, and what kernels have used
     // where it was.
     uint64_t away_bytes, moves_out, moved_out_bytes, moved_in_bytes, lends, lent_bytes;
+    uint64_t calls_in_pieces, pieces, piece_bytes; // of operands, moved for one piece
     uint64_t unlocked_bytes;           // of those moved: to memory that kernels cannot use
     uint64_t forgets, forgotten_bytes; // what was made again, or wanted no more
     uint64_t limit_nanoseconds;        // spent on moving

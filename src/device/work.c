@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/runtime.h"
 #include "device/cpu/cpu.h"
+#include "device/pieces.h"
 #include "device/pool.h"
 #include "device/spill.h"
 #include "device/timeline.h"
@@ -131,22 +132,42 @@ static Status run_timed(Device *device, const KernelCall *call, Timeline *timeli
     return status;
 }
 
+static Status run_now(Device *device, const KernelCall *call) {
+    Timeline *timeline = runtime_current->work->timeline;
+    return UNLIKELY(timeline != NULL) ? run_timed(device, call, timeline)
+                                      : device->backend->run(device, call);
+}
+
+// Operands may be away.
+static Status run_watched(Device *device, const KernelCall *call) {
+    Spill *spill = &device->pool->spill;
+    bool done;
+    TRY(pieces_run(call, run_now, &done));
+    if (done) return STATUS_OK;
+    spill->running = call;
+    spill->turn++;
+    Status status = spill_prepare(call);
+    if (status == STATUS_OK) status = run_now(device, call);
+    spill->running = NULL;
+    return spill_finish(call, status);
+}
+
 Status device_run(const KernelCall *call) {
     ASSERT(call->n_outputs > 0 && call->n_outputs <= KERNEL_OUTPUTS_MAX);
-    const Work *work = runtime_current->work;
-    if (UNLIKELY(work->counted != NULL)) count(call, work->counted);
+    DeviceWork *counted = runtime_current->work->counted;
+    if (UNLIKELY(counted != NULL)) count(call, counted);
     Device *device = call->outputs[0]->buffer->device;
     ASSERT(device->runtime == runtime_current);
     Spill *spill = &device->pool->spill;
-    spill->running = call;
-    spill->turn++;
-    Status status;
-    if (LIKELY(!spill->watched) || (status = spill_prepare(call)) == STATUS_OK)
-        status = UNLIKELY(work->timeline != NULL) ? run_timed(device, call, work->timeline)
-                                                  : device->backend->run(device, call);
-    spill->running = NULL;
-    if (UNLIKELY(spill->watched)) status = spill_finish(call, status);
-    TRY(status);
+    if (UNLIKELY(spill->watched)) {
+        TRY(run_watched(device, call));
+    } else {
+        spill->running = call;
+        spill->turn++;
+        Status status = run_now(device, call);
+        spill->running = NULL;
+        TRY(status);
+    }
     return file_map_faulted() ? file_map_faults() : STATUS_OK;
 }
 

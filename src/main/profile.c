@@ -17,7 +17,7 @@ static const char page_html[] = {
     0};
 static const char *const kind_words[] = {"kernel", "upload", "download", "wait"};
 static const char *const kernel_names[] = {
-#define KERNEL(code, name, doc) name,
+#define KERNEL(code, name, kept, follow, doc) name,
 #include "device/kernels.def"
 #undef KERNEL
 };

@@ -150,7 +150,7 @@ static Status download_cpu(Device *device, Buffer *buffer, size_t offset, void *
 
 typedef Status (*CpuKernel)(const KernelCall *call);
 static const CpuKernel kernel_table[KERNEL_COUNT] = {
-#define KERNEL(code, name, doc) cpu_kernel_##code,
+#define KERNEL(code, name, kept, follow, doc) cpu_kernel_##code,
 #include "device/kernels.def"
 #undef KERNEL
 };
@@ -208,8 +208,8 @@ const DeviceBackend cpu_backend = {.name = "cpu",
                                    .weight_loaded = cpu_weight_loaded,
                                    .destroy = destroy_cpu,
                                    .fused = 0
-#define KERNEL(code, name, doc)
-#define FUSED(code, name, doc) | 1ull << KERNEL_##code
+#define KERNEL(code, name, kept, follow, doc)
+#define FUSED(code, name, kept, follow, doc) | 1ull << KERNEL_##code
 #include "device/kernels.def"
 #undef KERNEL
 };

@@ -217,13 +217,16 @@ static void choose_columns(Reduction *r) {
     r->column_stride = stride;
 }
 
+static int64_t count_groups(const Reduction *r, int64_t results) {
+    return r->columns == 1 ? results
+                           : results / r->columns * ((r->columns + COLUMNS - 1) / COLUMNS);
+}
+
 static void choose_parts(Reduction *r, int64_t results) {
     int64_t width = r->columns < COLUMNS ? r->columns : COLUMNS, n = r->row.count;
-    r->groups =
-        r->columns == 1 ? results : results / r->columns * ((r->columns + COLUMNS - 1) / COLUMNS);
     r->parts = 1;
     r->part = n;
-    if (r->groups >= FEW_GROUPS || n < 2 || n <= PART_ELEMENTS / width) return;
+    if (count_groups(r, results) >= FEW_GROUPS || n < 2 || n <= PART_ELEMENTS / width) return;
     int64_t parts = n / (PART_ELEMENTS / width) + 1, parts_max = PARTIALS_MAX / results;
     if (parts_max > PARTS_MAX) parts_max = PARTS_MAX;
     if (parts > parts_max) parts = parts_max;
@@ -247,7 +250,9 @@ static Status prepare(const KernelCall *call, Reduction *r) {
     r->store = cpu_convert()->store[is_whole(r) ? COMPUTE_I64 : COMPUTE_F64][out->dtype];
     r->result_stride =
         r->kept.walk.strides[0][r->kept.walk.rank - 1] / (int64_t)dtype_size(out->dtype);
-    choose_parts(r, r->kept.rows * r->kept.count);
+    int64_t results = r->kept.rows * r->kept.count;
+    r->groups = count_groups(r, results);
+    choose_parts(r, call->all_rows > 0 ? call->all_rows : results);
     return STATUS_OK;
 }
 

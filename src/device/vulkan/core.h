@@ -386,7 +386,7 @@ void disk_cache_write(const VulkanPhysical *physical, const void *data, size_t b
 // transfer.c: members of the backend.
 Status transfer_upload(Device *device, Buffer *buffer, size_t offset, const void *source,
                        size_t bytes) MUST_USE;
-Status transfer_move(Device *device, void *from, void *to, size_t bytes) MUST_USE;
+Status transfer_move(Device *device, MemoryPlace from, MemoryPlace to, size_t bytes) MUST_USE;
 Status transfer_download(Device *device, Buffer *buffer, size_t offset, void *target,
                          size_t bytes) MUST_USE;
 

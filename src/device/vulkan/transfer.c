@@ -191,15 +191,12 @@ Status vulkan_copy(Device *device, VulkanPlace source, VulkanPlace target, size_
     return copy(vulkan, memory_of(source.buffer), memory_of(target.buffer), &offsets);
 }
 
-Status transfer_move(Device *device, void *from, void *to, size_t bytes) {
-    VulkanMemory *source = from, *target = to;
-    VkBufferCopy whole = {0, 0, bytes};
-    ASSERT(bytes <= source->bytes && bytes <= target->bytes);
+Status transfer_move(Device *device, MemoryPlace from, MemoryPlace to, size_t bytes) {
+    VulkanMemory *source = from.handle, *target = to.handle;
+    VkBufferCopy region = {from.offset, to.offset, bytes};
+    ASSERT(from.offset + bytes <= source->bytes && to.offset + bytes <= target->bytes);
     SCOPED_LOCK(vulkan, device);
-    Status status =
-        vulkan->lost ? vulkan_refuse_lost(vulkan) : copy(vulkan, source, target, &whole);
-    if (status == STATUS_OK) target->bounds = source->bounds; // the numbers are the same
-    return status;
+    return vulkan->lost ? vulkan_refuse_lost(vulkan) : copy(vulkan, source, target, &region);
 }
 
 static Status fill(VulkanDevice *vulkan, VulkanMemory *memory, VulkanRange range, uint32_t word) {

@@ -60,7 +60,7 @@ static Status refuse_host_only(const Device *device, const KernelCall *call) {
 
 static Status run_vulkan(Device *device, const KernelCall *call) {
     static const char *const names[KERNEL_COUNT] = {
-#define KERNEL(code, name, doc) name,
+#define KERNEL(code, name, kept, follow, doc) name,
 #include "device/kernels.def"
 #undef KERNEL
     };

@@ -184,9 +184,10 @@ static bool attend_import(Device *device, const Attention *a, Status *status) {
     AttentionImport push;
     uint64_t blocks = ((uint64_t)a->shape.queries + IMPORT_ROWS - 1) / IMPORT_ROWS;
     uint64_t tiles = blocks * a->shape.shared_heads * a->shape.key_heads * a->batches;
+    uint64_t all = tiles / a->batches * vulkan_all_rows(a->call, a->batches);
     uint64_t groups = features->multiprocessors ? features->multiprocessors : MULTIPROCESSORS_MANY;
     bool full = blocks * IMPORT_ROWS <= IMPORT_ROOM * (uint64_t)a->shape.queries;
-    if (!(features->has & VULKAN_NEEDS_IMPORT) || tiles > INT32_MAX || (tiles > groups && !full) ||
+    if (!(features->has & VULKAN_NEEDS_IMPORT) || tiles > INT32_MAX || (all > groups && !full) ||
         !describe_import(a, &push))
         return false;
     if (groups > tiles) groups = tiles;

@@ -90,12 +90,18 @@ typedef struct VulkanScatter {
 bool vulkan_can_add(const VulkanScatter *scatter);
 Status vulkan_scatter_add(const VulkanScatter *scatter) MUST_USE;
 
+// The rows by whose number a kernel decides how many threads share one.
+static inline uint64_t vulkan_all_rows(const KernelCall *call, uint64_t rows) {
+    return call->all_rows > 0 ? (uint64_t)call->all_rows : rows;
+}
+
 // A copy whose views have their neighbours along different dims, and nothing to convert.
 bool vulkan_can_transpose(const TensorView *out, const TensorView *in);
 Status vulkan_transpose(Device *device, const TensorView *out, const TensorView *in) MUST_USE;
 
-#define KERNEL(code, name, doc) Status vulkan_kernel_##code(Device *device, const KernelCall *call);
-#define FUSED(code, name, doc)
+#define KERNEL(code, name, kept, follow, doc)                                                      \
+    Status vulkan_kernel_##code(Device *device, const KernelCall *call);
+#define FUSED(code, name, kept, follow, doc)
 #include "device/kernels.def"
 #undef KERNEL
 #define X(code) Status vulkan_kernel_##code(Device *device, const KernelCall *call);

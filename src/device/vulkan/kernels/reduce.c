@@ -71,17 +71,18 @@ static void choose_shape(Reduction *r) {
         r->push.lanes *= 2;
 }
 
-static uint64_t count_groups(const Reduction *r, uint64_t lanes, uint32_t width) {
-    uint64_t per_group = GROUP / lanes, units = r->push.results / (r->columns ? width : 1);
+static uint64_t count_groups(const Reduction *r, uint64_t results, uint64_t lanes, uint32_t width) {
+    uint64_t per_group = GROUP / lanes, units = results / (r->columns ? width : 1);
     return (units + per_group - 1) / per_group;
 }
 
 static void choose_parts(Reduction *r) {
-    uint64_t count = r->push.count, groups = count_groups(r, r->push.lanes, r->width);
+    uint64_t count = r->push.count, all = vulkan_all_rows(r->call, r->push.results);
+    uint64_t groups = count_groups(r, all, r->push.lanes, r->width);
     uint64_t least = r->push.lanes * PART_ITEMS * (r->columns ? 1 : r->width);
     uint64_t parts = groups >= GROUPS_ENOUGH ? 1 : GROUPS_ENOUGH / groups;
     if (parts > count / least) parts = count / least;
-    if (parts < 2 || r->push.results * parts > UINT32_MAX) parts = 1;
+    if (parts < 2 || all * parts > UINT32_MAX) parts = 1;
     uint64_t part = (count + parts - 1) / parts;
     part = (part + WIDTH - 1) / WIDTH * WIDTH; // vectors do not straddle parts
     r->push.part = part;
@@ -128,7 +129,8 @@ static Status run_pass(const Reduction *r, Pass pass, ReducePush push) {
         VULKAN_PUSHED(push),
         .cost = pass.stage == STAGE_JOIN ? push.results * push.parts : push.results * push.count,
     };
-    vulkan_groups_for(r->device, &dispatch, count_groups(r, push.lanes, width) * repeats, 1);
+    vulkan_groups_for(r->device, &dispatch,
+                      count_groups(r, push.results, push.lanes, width) * repeats, 1);
     if (pass.stage == STAGE_JOIN) {
         vulkan_reads(&dispatch, &r->partials);
         if (pass.finish == FINISH_PARAMETER) {

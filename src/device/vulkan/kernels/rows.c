@@ -204,11 +204,12 @@ typedef struct ScanShare {
     const TensorView *totals; // of the parts; NULL: there is one a row
 } ScanShare;
 
-static ScanShare share_scan(const VulkanRows *rows) {
+static ScanShare share_scan(const KernelCall *call, const VulkanRows *rows) {
     ScanShare share = {.lanes = vulkan_rows_in_columns(rows) ? 1 : SCAN_LANES_FEW, .parts = 1};
     if (share.lanes > 1 && rows->count > share.lanes * SCAN_EACH) share.lanes = SCAN_LANES_SOME;
     if (share.lanes > 1 && rows->count > share.lanes * SCAN_EACH) share.lanes = GROUP;
-    uint64_t threads = rows->results * share.lanes, step = share.lanes * SCAN_EACH;
+    uint64_t threads = vulkan_all_rows(call, rows->results) * share.lanes;
+    uint64_t step = share.lanes * SCAN_EACH;
     uint64_t most = rows->count / (step * SCAN_STEPS_MIN);
     if (threads < SCAN_THREADS / 2) share.parts = SCAN_THREADS / threads;
     if (share.parts > most) share.parts = most > 1 ? most : 1;
@@ -251,7 +252,7 @@ Status vulkan_kernel_SCAN(Device *device, const KernelCall *call) {
                                     .ordered = true},
                         &rows);
     TRY(vulkan_rows_check(device, call, &rows));
-    ScanShare share = share_scan(&rows);
+    ScanShare share = share_scan(call, &rows);
     if (share.parts == 1) return run_scan(device, call, &rows, share, SCAN_ROWS);
     SCOPED_SCRATCH(totals);
     TRY(vulkan_scratch(device, DTYPE_INT64, (int64_t)(rows.results * share.parts), &totals));
@@ -289,7 +290,8 @@ Status vulkan_kernel_SOFTMAX(Device *device, const KernelCall *call) {
         rows_dispatch(call, &rows, vulkan_shader_of(SHADER_SOFTMAX_F32, real));
     bool vector = vulkan_rows_vector(&rows, 0) && vulkan_rows_vector(&rows, 1);
     uint32_t items = choose_items(&rows, vector, out, in);
-    RowShare share = share_row(device, count_items(&rows, items), rows.results, real);
+    uint64_t all = vulkan_all_rows(call, rows.results);
+    RowShare share = share_row(device, count_items(&rows, items), all, real);
     VULKAN_SET_CONSTANTS(&dispatch, softmax, .RANKS = rows.ranks,
                          .DTYPES = (uint32_t)in->dtype | (uint32_t)out->dtype << 4,
                          .LOGARITHM = call->options.flag, .GROUP = share.group,
@@ -342,7 +344,8 @@ static Status run_norm(Device *device, const KernelCall *call, bool centred) {
     for (int v = 0; v < ROW_VIEWS; v++)
         if (v < 2 || trailing[v - 2]) vector = vector && vulkan_rows_vector(&rows, v);
     uint32_t items = choose_items(&rows, vector, out, in);
-    RowShare share = share_row(device, count_items(&rows, items), rows.results, real);
+    uint64_t all = vulkan_all_rows(call, rows.results);
+    RowShare share = share_row(device, count_items(&rows, items), all, real);
     uint32_t dtypes = (uint32_t)in->dtype | (uint32_t)out->dtype << 4 |
                       (weight ? (uint32_t)weight->dtype : NO_DTYPE) << 8 |
                       (bias ? (uint32_t)bias->dtype : NO_DTYPE) << 12;
