@@ -47,9 +47,7 @@ static const char *text_behind(const Parser *parser) {
     return at[0] == '/' && at[1] == '/' ? at + 2 : NULL;
 }
 
-// Whether a comment follows the last token, and whether it reads as the rest of a division: `7 //
-// 2`, `x //= 2`.
-static bool parser_at_comment(const Parser *parser) {
+bool parser_at_comment(const Parser *parser) {
     return text_behind(parser) != NULL;
 }
 

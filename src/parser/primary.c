@@ -45,9 +45,12 @@ static Node *parse_placeholder(Parser *parser, const char **spec) {
     Node *value = parse_expression(parser);
     if (!value) return NULL;
     if (parser_is(parser, TOKEN_FORMAT_SPEC)) *spec = parser_next(parser)->value.text;
-    if (!parser_is(parser, TOKEN_FORMAT_TEXT))
-        return parser_fail_expected(parser, "`}` to end the placeholder");
-    return value;
+    if (parser_is(parser, TOKEN_FORMAT_TEXT)) return value;
+    if (parser_at_comment(parser))
+        return FAIL(parser, .span = {parser_end(parser), parser_end(parser)},
+                    .message = "expected `}` to end the placeholder, found a comment",
+                    .help = parser_division_help);
+    return parser_fail_expected(parser, "`}` to end the placeholder");
 }
 
 static Node *parse_format_string(Parser *parser) {

@@ -53,6 +53,9 @@ const Token *parser_next(Parser *parser);
 bool parser_accept(Parser *parser, TokenKind kind);
 // Whether the token at the cursor begins a line that newlines separate from what stands before.
 bool parser_at_new_line(const Parser *parser);
+// Whether a comment follows the last token, and whether it reads as the rest of a division: `7 //
+// 2`, `x //= 2`.
+bool parser_at_comment(const Parser *parser);
 bool parser_at_division(const Parser *parser);
 extern const char parser_division_help[], parser_fields_help[];
 bool parser_at_statement_end(const Parser *parser);

@@ -338,6 +338,13 @@ static void test_lexical(void **state) {
                          "1 | f\"{x:.3\"\n"
                          "  |     ^^^\n"
                          "  = help: a placeholder is written {value} or {value:spec}, as {x:.3}\n"},
+        {"f\"{7 // 2}\"\nlet x = 1\n",
+         "error[syntax]: expected `}` to end the placeholder, found a comment\n"
+         " --> t.tl:1:5\n"
+         "  |\n"
+         "1 | f\"{7 // 2}\"\n"
+         "  |     ^\n"
+         "  = help: `//` begins a comment; floor_div(a, b) is a quotient rounded down\n"},
         {"let s = \377\376 \"a\"\n"
          "let t = $x & y\n",
          "error[syntax]: the byte 0xff is not valid UTF-8\n"
