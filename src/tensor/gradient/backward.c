@@ -67,8 +67,9 @@ static int by_falling_place(const void *x, const void *y) {
 
 static Status fail_spent(void) {
     (void)fail(STATUS_GRADIENT, "the tape of this tensor has been used up by an earlier backward");
-    return fail_help("compute the loss anew before each backward, or add the losses and call it "
-                     "once");
+    return fail_help(
+        "compute the loss and what it is made of anew before each backward (what stands "
+        "before a learn block is computed once), or add the losses and call it once");
 }
 
 static bool is_target(const Walk *walk, const TapeNode *node) {
