@@ -14,6 +14,7 @@
 #include "base/runtime.h"
 #include "device/kernel.h"
 #include "device/vulkan/core.h"
+#include "device/work.h"
 
 #include <cmocka.h> // after ours: its macro fail() has the name of our function
 
@@ -342,8 +343,17 @@ static void test_refusals(void **state) {
     assert_int_equal(buffer_new(device, 33 << 20, NULL, &buffer), STATUS_DEVICE);
     assert_non_null(strstr(error_current()->message, "gives at most 32 MB in one piece"));
     vulkan->physical.allocations_max = vulkan->ledger[OBJECT_MEMORY];
-    // The driver gives no memory of the host either.
-    assert_int_equal(buffer_new(device, 20 << 20, NULL, &buffer), STATUS_MEMORY);
+    // The driver gives no memory of the host either: it is made in ordinary memory.
+    assert_int_equal(buffer_new(device, 20 << 20, NULL, &buffer), STATUS_OK);
+    assert_true(buffer->away && buffer->away_unlocked);
+    TensorView out = row_of(buffer, 5 << 20);
+    KernelCall call = {.kernel = KERNEL_FILL, .n_inputs = 1, .n_outputs = 1, .op_name = "full"};
+    call.inputs[0].scalar = (Scalar){.dtype = DTYPE_FLOAT64, .as.f = 3};
+    call.outputs[0] = &out;
+    assert_int_equal(device_run(&call), STATUS_MEMORY); // nor is there any for a piece of it
+    assert_non_null(strstr(error_current()->message, "has no memory for 20971520 bytes"));
+    error_clear();
+    buffer_release(buffer);
     device_close(device);
     setenv("TL_MEMORY_LIMIT", "16MB", 1);
     device = open_vulkan();
