@@ -14,11 +14,11 @@ enum {
     ROOM_PARTS = 2,         // of the room that is left, windows take one: kernels take memory, too
     ROOM_LEAST_PARTS = 16,  // of the limit; where less is left, operands move out
     WINDOW_ALIGNMENT = 256, // kernels choose by alignment how they add
-    WHOLE = -2, // of kept dims: there are no rows; and as many as KernelOptions.count says:
-    KEPT_OF_OPTIONS = -1,
-    MOVED_TIMES = 2, // the bytes of operands, by all pieces together
-    FOUR = 4,        // numbers that kernels read at once
-    LONG_ROW = 64,   // numbers
+    WHOLE = -2,             // in place of kept dims: the kernel needs all of its operands
+    KEPT_OF_OPTIONS = -1,   // their number is KernelOptions.count
+    MOVED_TIMES = 2,        // the bytes of operands, by all pieces together
+    FOUR = 4,               // numbers that kernels read at once
+    LONG_ROW = 64,          // numbers
 };
 
 // Dims of the first output that stay together, and how many inputs have its other dims.
@@ -315,7 +315,7 @@ static Status move(const Window *window, bool in) {
                           .window = window->part,
                           .at = lead_of(window) + (size_t)i * run,
                           .bytes = run};
-        TRY(in ? spill_read_part(&part) : spill_write_part(&part));
+        TRY(spill_move_part(&part, in));
     }
     return STATUS_OK;
 }

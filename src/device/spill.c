@@ -265,21 +265,11 @@ static bool part_fits(const SpillPart *part) {
     return part->offset + part->bytes <= whole->bytes && part->at + part->bytes <= window->bytes;
 }
 
-Status spill_read_part(const SpillPart *part) {
+Status spill_move_part(const SpillPart *part, bool in) {
     Pool *pool = part->whole->device->pool;
     ASSERT(part_fits(part) && part->whole->away && !part->whole->forgotten);
     uint64_t begin = now_nanoseconds();
-    Status status = load(part);
-    pool->statistics.piece_bytes += part->bytes;
-    pool->statistics.limit_nanoseconds += now_nanoseconds() - begin;
-    return status;
-}
-
-Status spill_write_part(const SpillPart *part) {
-    Pool *pool = part->whole->device->pool;
-    ASSERT(part_fits(part) && part->whole->away && !part->whole->forgotten);
-    uint64_t begin = now_nanoseconds();
-    Status status = store(part);
+    Status status = in ? load(part) : store(part);
     pool->statistics.piece_bytes += part->bytes;
     pool->statistics.limit_nanoseconds += now_nanoseconds() - begin;
     return status;

@@ -25,8 +25,7 @@ typedef struct SpillPart {
     size_t at; // of the window
     size_t bytes;
 } SpillPart;
-Status spill_read_part(const SpillPart *part) MUST_USE;
-Status spill_write_part(const SpillPart *part) MUST_USE;
+Status spill_move_part(const SpillPart *part, bool in) MUST_USE;
 // A buffer on the device leaves it. STATUS_MEMORY without a message when it has no place to go to.
 Status spill_move_out(Buffer *buffer) MUST_USE;
 // What was known of the results of a kernel that is about to run holds no more.

@@ -252,6 +252,7 @@ static int64_t end_chunk(Seen seen) {
 static void sum_chunk(const Block *block, Seen seen, int64_t chunk) {
     const Attention *attention = block->attention;
     const BlockSteps *steps = &block_steps[attention->compute];
+    ASSERT(chunk >= first_chunk(seen) && chunk < end_chunk(seen));
     Matrix keys = head_matrix(attention->k, block), values = head_matrix(attention->v, block);
     steps->start_rows(block, &block->part);
     int64_t first = chunk * KEY_CHUNK, end = minimum(first + KEY_CHUNK, seen.end);
@@ -367,6 +368,7 @@ typedef struct Shared {
 } Shared;
 
 static Sums part_of(const Shared *shared, int64_t task) {
+    ASSERT(task >= 0 && shared->chunks > 1 && shared->parts);
     int64_t rows = most_rows(shared->attention);
     size_t bytes = sums_bytes(shared->attention, rows);
     return sums_at(shared->attention, rows, shared->parts + (size_t)task * bytes);
