@@ -204,6 +204,26 @@ static void test_attention_of_many(void **state) {
     }
 }
 
+// As many rows to a key head as share its keys' panels, whose edges lie within keys, widths and
+// rows.
+static void test_attention_of_groups(void **state) {
+    (void)state;
+    static const DType dtypes[] = {DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_FLOAT32};
+    static const int64_t shapes[][6] = {{1, 17, 2, 4, 5, 130},    {1, 300, 2, 8, 64, 64},
+                                        {3, 40, 1, 5, 130, 33},   {9, 37, 2, 7, 83, 67},
+                                        {20, 289, 1, 4, 144, 96}, {2, 530, 1, 32, 300, 200}};
+    for (int i = 0; i < 18; i++) {
+        Case c = {.dtype = i % 2 ? DTYPE_FLOAT32 : dtypes[i / 6],
+                  .cache_dtype = dtypes[i / 6],
+                  .batch = 1,
+                  .layout = i % 5 == 4 ? LAYOUT_TRANSPOSED : LAYOUT_PLAIN,
+                  .causal = i % 3 == 0,
+                  .mask = i % 4 == 0 ? DTYPE_BOOL : DTYPE_COUNT};
+        set_sizes(&c, shapes[i % 6]);
+        run_case(&c);
+    }
+}
+
 // As many heads as keep a large device busy, with blocks of keys that are cut off, more queries
 // than keys, and tiles that see nothing.
 static void test_attention_of_many_heads(void **state) {
@@ -368,6 +388,7 @@ static int suite(void) {
         cmocka_unit_test(test_attention_mixed_and_wide),
         cmocka_unit_test(test_attention_to_many_keys),
         cmocka_unit_test(test_attention_of_many),
+        cmocka_unit_test(test_attention_of_groups),
         cmocka_unit_test(test_attention_of_many_heads),
         cmocka_unit_test(test_attention_extremes),
         cmocka_unit_test(test_attention_extremes_many),

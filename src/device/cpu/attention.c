@@ -9,7 +9,14 @@
 #include "device/cpu/matrix.h"
 #include "device/cpu/scratch.h"
 
-enum { ROW_BLOCK = 64, KEY_BLOCK = 256, KEY_CHUNK = 2 * KEY_BLOCK, PARALLEL_WORK = 1 << 17 };
+enum {
+    ROW_BLOCK = 64,
+    KEY_BLOCK = 256,
+    KEY_CHUNK = 2 * KEY_BLOCK,
+    ROWS_OF_PANELS = 4, // for which keys are transposed
+    PARALLEL_WORK = 1 << 17,
+};
+_Static_assert(KEY_BLOCK % SCORE_PADDING == 0, "rows of scores have room for their padding");
 
 typedef struct Attention {
     const TensorView *q, *k, *v, *mask, *sinks, *out;
@@ -85,6 +92,10 @@ static int64_t row_visible(const Block *block, int64_t row) {
 static int64_t row_begin(const Block *block, int64_t row) {
     int64_t window = block->attention->window, place = row_place(block, row);
     return window > 0 && place > window ? place - window : 0;
+}
+
+static const AttentionPanels *attention_panels(void) {
+    return CPU_CHOOSE(&attention_panels);
 }
 
 static float row_maximum_float(const float *scores, int64_t count) {
@@ -170,23 +181,37 @@ static void run_thin(const Block *block, ThinKernel kernel, const ThinProduct *w
     }
 }
 
+// Whether keys are transposed for their scores, which is worth it for a few rows. Those of one
+// query decide where it gives the same bits next to others.
+static bool has_scores(const Block *block, const Matrix *keys) {
+    const Attention *attention = block->attention;
+    int64_t rows = attention->by_row ? attention->group : block->rows;
+    return rows >= ROWS_OF_PANELS && attention->compute == COMPUTE_F32 &&
+           attention_panels()->scores[keys->dtype] && keys->column_stride == 1;
+}
+
 // scores[rows, count] = q @ keys^T, keys: [count, width].
 static void score_keys(const Block *block, const Matrix *keys) {
     const Attention *attention = block->attention;
     const ThinKernel *dot = matrix_simd()->dot;
+    ThinProduct product = {
+        .a = block->q,
+        .a_stride = attention->width,
+        .rows = (int)block->rows,
+        .b = keys->data,
+        .b_stride_bytes = keys->row_stride * (int64_t)dtype_size(keys->dtype),
+        .n = keys->rows,
+        .k = keys->columns,
+        .out = block->scores,
+        .out_row_stride = KEY_BLOCK,
+        .out_column_stride = 1,
+    };
+    if (has_scores(block, keys)) {
+        attention_panels()->scores[keys->dtype](&product);
+        return;
+    }
     if (is_read_directly(attention, dot, keys->dtype, keys->column_stride, block->rows)) {
-        run_thin(block, dot[keys->dtype],
-                 &(ThinProduct){
-                     .a = block->q,
-                     .a_stride = attention->width,
-                     .b = keys->data,
-                     .b_stride_bytes = keys->row_stride * (int64_t)dtype_size(keys->dtype),
-                     .n = keys->rows,
-                     .k = keys->columns,
-                     .out = block->scores,
-                     .out_row_stride = KEY_BLOCK,
-                     .out_column_stride = 1,
-                 });
+        run_thin(block, dot[keys->dtype], &product);
         return;
     }
     Matrix ready = matrix_prepare(keys, attention->compute, block->panel);
@@ -203,31 +228,47 @@ static void score_keys(const Block *block, const Matrix *keys) {
 // sums[rows, value_width] += scores[rows, count] @ values[count, value_width].
 static void add_values(const Block *block, const Matrix *values) {
     const Attention *attention = block->attention;
-    const ThinKernel *strip = matrix_simd()->strip;
-    if (is_read_directly(attention, strip, values->dtype, values->column_stride, block->rows)) {
-        int64_t item = (int64_t)dtype_size(values->dtype),
-                real = (int64_t)compute_bytes(attention->compute);
-        for (int64_t column = 0; column < values->columns; column += STRIP_COLUMNS_MAX)
-            run_thin(block, strip[values->dtype],
-                     &(ThinProduct){
-                         .a = block->scores,
-                         .a_stride = KEY_BLOCK,
-                         .b = values->data + column * item,
-                         .b_stride_bytes = values->row_stride * item,
-                         .n = minimum(STRIP_COLUMNS_MAX, values->columns - column),
-                         .k = values->rows,
-                         .out = block->product + column * real,
-                         .out_row_stride = values->columns,
-                         .out_column_stride = 1,
-                     });
-        block_steps[attention->compute].add_product(block);
+    const ThinKernel *strip = matrix_simd()->strip, *panels = attention_panels()->weigh_values;
+    int64_t item = (int64_t)dtype_size(values->dtype),
+            real = (int64_t)compute_bytes(attention->compute);
+    ThinProduct product = {
+        .a = block->scores,
+        .a_stride = KEY_BLOCK,
+        .rows = (int)block->rows,
+        .b = values->data,
+        .b_stride_bytes = values->row_stride * item,
+        .n = values->columns,
+        .k = values->rows,
+        .out = block->product,
+        .out_row_stride = values->columns,
+        .out_column_stride = 1,
+    };
+    bool direct =
+        is_read_directly(attention, strip, values->dtype, values->column_stride, block->rows);
+    if (direct && block->rows > THIN_ROWS_MAX && values->columns > STRIP_NARROW_MAX &&
+        panels[values->dtype]) {
+        panels[values->dtype](&product);
+    } else if (direct) {
+        for (int64_t column = 0; column < values->columns; column += STRIP_COLUMNS_MAX) {
+            ThinProduct part = product;
+            part.b += column * item;
+            part.n = minimum(STRIP_COLUMNS_MAX, values->columns - column);
+            part.out = block->product + column * real;
+            run_thin(block, strip[values->dtype], &part);
+        }
+    } else {
+        Matrix ready = matrix_prepare(values, attention->compute, block->panel);
+        Matrix weights = {compute_dtype(attention->compute),
+                          block->scores,
+                          block->rows,
+                          values->rows,
+                          KEY_BLOCK,
+                          1};
+        blas_product(&(BlasProduct){attention->compute, weights, ready, block->part.values,
+                                    attention->value_width, true});
         return;
     }
-    Matrix ready = matrix_prepare(values, attention->compute, block->panel);
-    Matrix weights = {
-        compute_dtype(attention->compute), block->scores, block->rows, values->rows, KEY_BLOCK, 1};
-    blas_product(&(BlasProduct){attention->compute, weights, ready, block->part.values,
-                                attention->value_width, true});
+    block_steps[attention->compute].add_product(block);
 }
 
 // The keys [first, end) that rows of a block see, in whole blocks of keys up to the end.

@@ -36,6 +36,15 @@ typedef struct ThinProduct {
     int64_t out_row_stride, out_column_stride;
 } ThinProduct;
 typedef void (*ThinKernel)(const ThinProduct *product);
+// Products of attention with any number of float32 rows; NULL where there is none. Scores are dots,
+// whose rows of out are contiguous and have room for n rounded up to SCORE_PADDING, numbers that do
+// not matter. What weigh_values makes is a strip's, with the same bits, of any n above
+// STRIP_NARROW_MAX.
+enum { SCORE_PADDING = 16, STRIP_NARROW_MAX = 32 };
+typedef struct AttentionPanels {
+    ThinKernel scores[DTYPE_COUNT], weigh_values[DTYPE_COUNT];
+} AttentionPanels;
+extern const AttentionPanels attention_panels_base, attention_panels_avx2, attention_panels_avx512;
 
 // A product of small matrices. Rows of b are contiguous, b_stride elements apart, and those of out
 // are n apart; a has any strides.

@@ -142,6 +142,22 @@ SIMD_INLINE float floats_sum(Floats values) {
 #endif
 }
 
+// The largest lane, of which none is NaN.
+SIMD_INLINE float floats_maximum(Floats values) {
+#if defined(TL_ISA_avx512)
+    return _mm512_reduce_max_ps((__m512)values);
+#elif defined(TL_ISA_avx2)
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128((__m256)values),
+                             _mm256_extractf128_ps((__m256)values, 1));
+    four = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return four[0] > four[1] ? four[0] : four[1];
+#else
+    float low = values[0] > values[2] ? values[0] : values[2];
+    float high = values[1] > values[3] ? values[1] : values[3];
+    return low > high ? low : high;
+#endif
+}
+
 #define LANES_OF(x, y, ...) __builtin_shufflevector(x, y, __VA_ARGS__)
 
 // The sums of four vectors at once, each with the same additions as floats_sum.

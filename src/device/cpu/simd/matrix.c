@@ -61,27 +61,36 @@ INTEGER_PRODUCT(integer32_product, uint32_t, Words, LANES)
 INTEGER_PRODUCT(integer64_product, uint64_t, Longs, DOUBLE_LANES)
 _Static_assert(2 * LANES <= INTEGER_PADDING, "a tile fits into the padding");
 
+typedef struct Maximum {
+    Floats highest[2]; // two chains of comparisons, of numbers that are not NaN
+    Ints is_nan;
+} Maximum;
+
+SIMD_INLINE void take_maximum(Maximum *maximum, const float *scores) {
+#pragma GCC unroll 2
+    for (int v = 0; v < 2; v++) {
+        Floats values = floats_of_float32((const char *)(scores + v * LANES));
+        Ints above = values > maximum->highest[v];
+        maximum->highest[v] =
+            (Floats)(((Ints)values & above) | ((Ints)maximum->highest[v] & ~above));
+        maximum->is_nan |= values != values;
+    }
+}
+
 static float row_maximum(const float *scores, int64_t count) {
-    Floats highest = (Floats){0} - INFINITY;
-    Ints is_nan = {0};
+    const Floats least = (Floats){0} - INFINITY;
+    Maximum maximum = {{least, least}, {0}};
     int64_t i = 0;
-    for (; i + LANES <= count; i += LANES) {
-        Floats values = floats_of_float32((const char *)(scores + i));
-        Ints above = values > highest;
-        highest = (Floats)(((Ints)values & above) | ((Ints)highest & ~above));
-        is_nan |= values != values;
+    for (; i + 2 * LANES <= count; i += 2 * LANES) take_maximum(&maximum, scores + i);
+    if (i < count) {
+        float rest[2 * LANES];
+        for (int j = 0; j < 2 * LANES; j++) rest[j] = j < count - i ? scores[i + j] : -INFINITY;
+        take_maximum(&maximum, rest);
     }
-    float maximum = -INFINITY;
-    bool has_nan = false;
-    for (int lane = 0; lane < LANES; lane++) {
-        maximum = highest[lane] > maximum ? highest[lane] : maximum;
-        has_nan |= is_nan[lane] != 0;
-    }
-    for (; i < count; i++) {
-        maximum = scores[i] > maximum ? scores[i] : maximum;
-        has_nan |= scores[i] != scores[i];
-    }
-    return has_nan ? NAN : maximum;
+    int any = 0;
+    for (int lane = 0; lane < LANES; lane++) any |= maximum.is_nan[lane];
+    float one = floats_maximum(maximum.highest[0]), other = floats_maximum(maximum.highest[1]);
+    return any ? NAN : one > other ? one : other;
 }
 
 // exp(x) for x <= 0 within 2 ulp: x = n ln 2 + r, a polynomial for exp(r), the exponent set to n.

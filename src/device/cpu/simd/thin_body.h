@@ -270,6 +270,7 @@ SIMD_INLINE void NAME(strip_panels)(const ThinProduct *product, NAME(VectorLoad)
 }
 
 enum { NAME(strip_narrow) = 2 * WIDTH };
+_Static_assert((int)NAME(strip_narrow) <= (int)STRIP_NARROW_MAX, "two chains of additions");
 
 SIMD_INLINE void NAME(strip)(const ThinProduct *product, NAME(VectorLoad) load,
                              int64_t item_bytes) {
