@@ -236,6 +236,7 @@ static Status keys_and_values(const Rows *rows, KvCache *cache, Tensor **k, Tens
                     "gradients flow through a text that is given at once, but the cache holds "
                     "%lld rows already",
                     (long long)kv_cache_rows(cache));
+    ASSERT(own >= 0 && rows->q && rows->k && rows->v);
     if (!held) TRY(kv_cache_append(cache, rows->layer, rows->k, rows->v));
     if (!learns) {
         TRY(kv_cache_keys(cache, rows->layer, k));

@@ -254,6 +254,15 @@ class Transformers(unittest.TestCase):
                          "first": -1 if name == "phi3_long" else 0, "more": FORM + FORMS[name] if name in FORMS else ""}
                 self.near(PROGRAM % words, scratch, value)
 
+    def test_a_cache_of_what_keys_and_values_are_made_of(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            self.folder(scratch, VALUES["models"]["deepseek_v3_yarn"])
+            lines = run("-e", 'import "std/models/deepseek2.tl" as page\nlet net = page.open(load_model("folder"))\n'
+                              "net.forward([1, 2, 3])\nprint(net.cache.get_k(0).shape, net.cache.get_v(0).shape)", cwd=scratch).out
+            self.assertEqual(lines.strip(), "[3, 1, 20] [3, 1, 0]")
+            about = json.loads(run("models", "--json", "folder", cwd=scratch).out)
+            self.assertEqual(about["cache_bytes_per_token"], 3 * 20 * 4)
+
     def test_encoders(self):
         for name, value in VALUES["models"].items():
             if "encoder" in value:

@@ -194,6 +194,7 @@ static bool has_scores(const Block *block, const Matrix *keys) {
 static void score_keys(const Block *block, const Matrix *keys) {
     const Attention *attention = block->attention;
     const ThinKernel *dot = matrix_simd()->dot;
+    ASSERT(keys->rows <= KEY_BLOCK && keys->columns == attention->width);
     ThinProduct product = {
         .a = block->q,
         .a_stride = attention->width,
@@ -243,6 +244,7 @@ static void add_values(const Block *block, const Matrix *values) {
         .out_row_stride = values->columns,
         .out_column_stride = 1,
     };
+    ASSERT(values->rows <= KEY_BLOCK && values->columns == attention->value_width);
     bool direct =
         is_read_directly(attention, strip, values->dtype, values->column_stride, block->rows);
     if (direct && block->rows > THIN_ROWS_MAX && values->columns > STRIP_NARROW_MAX &&

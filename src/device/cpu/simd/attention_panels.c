@@ -103,12 +103,12 @@ SIMD_INLINE void steps_load(const char *keys, int64_t stride, LoadFloats load, P
     }
 }
 
-// The same of fewer keys or numbers: zeros stand for what is missing.
-static __attribute__((noinline)) void steps_load_some(const char *keys, int64_t stride,
-                                                      LoadFloats load, int count, int64_t bytes,
-                                                      PanelStep *steps) {
+// The same of fewer keys or numbers, square->n and square->k: zeros stand for what is missing.
+static __attribute__((noinline)) void steps_load_some(const ThinProduct *square, LoadFloats load,
+                                                      int64_t item_bytes, PanelStep *steps) {
     char filled[PANEL_KEYS][LANES * sizeof(float)] = {{0}};
-    for (int i = 0; i < count; i++) memcpy(filled[i], keys + i * stride, (size_t)bytes);
+    for (int64_t i = 0; i < square->n; i++)
+        memcpy(filled[i], square->b + i * square->b_stride_bytes, (size_t)(square->k * item_bytes));
     steps_load(filled[0], sizeof filled[0], load, steps);
 }
 
@@ -116,17 +116,18 @@ static __attribute__((noinline)) void steps_load_some(const char *keys, int64_t 
 SIMD_INLINE void panel_load(const ThinProduct *part, LoadFloats load, int64_t item_bytes,
                             PanelStep *panel) {
     int64_t stride = part->b_stride_bytes;
-    int count = part->n < PANEL_KEYS ? (int)part->n : PANEL_KEYS;
     for (int i = 0; i < PANEL_KEYS; i++)
         for (int64_t byte = 0; byte < part->k * item_bytes; byte += CACHE_LINE)
             __builtin_prefetch(part->b + (KEYS_AHEAD + i) * stride + byte);
+    ThinProduct square = *part;
+    if (square.n > PANEL_KEYS) square.n = PANEL_KEYS;
     for (int64_t first = 0; first < part->k; first += LANES) {
-        const char *keys = part->b + first * item_bytes;
-        int64_t numbers = part->k - first < LANES ? part->k - first : LANES;
-        if (count == PANEL_KEYS && numbers == LANES)
-            steps_load(keys, stride, load, panel + first / FOUR);
+        square.b = part->b + first * item_bytes;
+        square.k = part->k - first < LANES ? part->k - first : LANES;
+        if (square.n == PANEL_KEYS && square.k == LANES)
+            steps_load(square.b, stride, load, panel + first / FOUR);
         else
-            steps_load_some(keys, stride, load, count, numbers * item_bytes, panel + first / FOUR);
+            steps_load_some(&square, load, item_bytes, panel + first / FOUR);
     }
 }
 
