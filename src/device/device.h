@@ -77,6 +77,9 @@ typedef struct DeviceBackend {
     // in [least, most], and that they do, until something else is written there.
     bool (*integers_within)(const TensorView *view, int64_t least, int64_t most);
     void (*integers_lie)(const TensorView *view, int64_t least, int64_t most);
+    // Numbers in each of the parts that REDUCE makes of a contiguous row to one number (kernel.h);
+    // 0: it makes none.
+    int64_t (*reduce_part)(Device *device, const KernelCall *call);
     void (*destroy)(Device *device); // the backend's part; after the pool is drained
     uint64_t fused;                  // bit KernelId: it has that FUSED row of kernels.def
 } DeviceBackend;

@@ -69,6 +69,18 @@ typedef enum ReduceOp {
     REDUCE_COUNT
 } ReduceOp;
 
+// REDUCE of one long contiguous row to one number may be made in parts: a call folds some parts of
+// it to states, a number of 8 bytes each, and another joins those of all parts.
+typedef enum ReduceStage {
+    REDUCE_WHOLE,  // all of the work
+    REDUCE_STATES, // of the parts in inputs[0], which begins with one
+    REDUCE_JOIN,   // of inputs[0], all states
+} ReduceStage;
+// KernelOptions.integers of such calls: the stage, which of two folds, numbers of the whole row,
+// its dtype and that of the result. The second of two folds has what the first was joined to as
+// inputs[1].
+enum { REDUCE_STAGE, REDUCE_IS_SECOND, REDUCE_NUMBERS, REDUCE_FROM, REDUCE_TO };
+
 // Dense linear algebra: see LINALG in kernels.def for the inputs and outputs of each.
 typedef enum LinalgOp {
     LINALG_INV,

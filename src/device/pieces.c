@@ -10,15 +10,13 @@
 
 enum {
     OPERANDS_MAX = KERNEL_INPUTS_MAX + KERNEL_OUTPUTS_MAX,
-    PIECE_BYTES = 32 << 20, // of all windows: more takes room from others and no time from moving
-    ROOM_PARTS = 2,         // of the room that is left, windows take one: kernels take memory, too
-    ROOM_LEAST_PARTS = 16,  // of the limit; where less is left, operands move out
-    WINDOW_ALIGNMENT = 256, // kernels choose by alignment how they add
-    WHOLE = -2,             // in place of kept dims: the kernel needs all of its operands
-    KEPT_OF_OPTIONS = -1,   // their number is KernelOptions.count
-    MOVED_TIMES = 2,        // the bytes of operands, by all pieces together
-    FOUR = 4,               // numbers that kernels read at once
-    LONG_ROW = 64,          // numbers
+    ROOM_PARTS = 2,        // of the room that is left, windows take one: kernels take memory, too
+    ROOM_LEAST_PARTS = 16, // of the limit; where less is left, operands move out
+    WHOLE = -2,            // in place of kept dims: the kernel needs all of its operands
+    KEPT_OF_OPTIONS = -1,  // their number is KernelOptions.count
+    MOVED_TIMES = 2,       // the bytes of operands, by all pieces together
+    FOUR = 4,              // numbers that kernels read at once
+    LONG_ROW = 64,         // numbers
 };
 
 // Dims of the first output that stay together, and how many inputs have its other dims.
@@ -410,6 +408,8 @@ Status pieces_run(const KernelCall *call, PieceRun run, bool *done) {
     *done = false;
     if (!is_needed(call, pool)) return STATUS_OK;
     Pieces p = {.call = *call, .pool = pool, .run = run};
+    if (call->kernel == KERNEL_REDUCE && view_count(call->outputs[0]) == 1)
+        return pieces_reduce(call, run, room(&p) / ROOM_PARTS, done);
     if (!is_possible(&p)) return STATUS_OK;
     Status status = leave_room(&p);
     if (status == STATUS_MEMORY || (status == STATUS_OK && !choose_step(&p))) return STATUS_OK;

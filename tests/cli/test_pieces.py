@@ -28,6 +28,9 @@ ROWS = ["softmax(a, 1)", "log_softmax(a, 1)", "softmax(x, 2)", "softmax(x, 1)", 
         "grad(fn(y) { sum(attention(y, q, q, causal: true) * q) }, q)", "grad(fn(y) { sum(max_pool2d(y, 2) ** 2) }, unsqueeze(x, 0))"]
 REDUCTIONS = ["sum(x, 2)", "mean(x, 2)", "std(a, 1)", "max(x, 2)", "logsumexp(a, 1)", "prod(a, 1)", "any(a > 3.0, 1)", "argmin(a, 1)",
               "sum(a[:, 1:], 1)", "sum(a[1:9], 1)"]
+# To one number; those that fold twice among them.
+WHOLE = ["sum(a)", "mean(a)", "std(a)", "max(a)", "min(a)", "logsumexp(a)", "prod(a * 0.001 + 1.0)", "any(a > 6.0)", "norm(a)", "sum(a as float16)",
+         "sum(a as int32)", "var(a as float64)", "sum(a[5:])", "sum(a[:, 1:])", "mean(x, none, true)"]
 BEGIN = """seed(SEED)
 let a = randn([M, N])
 let b = randn([M, N])
@@ -90,11 +93,22 @@ class Pieces(unittest.TestCase):
                 result = self.same(self.program(expression, (256, 1024, 4)), 3 * 2**18)
                 self.assertGreater(in_pieces(result)[0], 0, result.err)
 
+    def test_reductions_to_one_number(self):
+        """Of several million numbers, which kernels reduce in parts; at limits from a tenth of them on."""
+        for number, expression in enumerate(WHOLE):
+            with self.subTest(expression):
+                limit = [3 * 2**19, 2**22, 5 * 2**20 + 4096][number % 3]
+                code = self.program(expression, (2048, 1500, 4)) if "vulkan" not in os.environ.get("TL_DEVICE", "") else self.program(expression, (1024, 1500, 4))
+                code = code.replace("let b = randn([1024, 1500])\n", "").replace("let b = randn([2048, 1500])\n", "")
+                result = self.same(code.replace("save(", "print(r)\nsave("), limit)
+                if not re.search(r":\]|\[5|float16", expression):
+                    self.assertGreater(in_pieces(result)[0], 1, (expression, result.err))
+
     def test_random_operations(self):
         drawn = random.Random(SEED)
         for number in range(self.COUNT):
             m, n, k = drawn.choice([8, 40, 300, 1000]), drawn.choice([3, 32, 257, 1024]), drawn.choice([1, 2, 4])
-            code = self.program(drawn.choice(ELEMENTWISE + ROWS + REDUCTIONS), (m, n, k), number)
+            code = self.program(drawn.choice(ELEMENTWISE + ROWS + REDUCTIONS + WHOLE), (m, n, k), number)
             with self.subTest(number):
                 self.same(code, max(int(m * n * 4 * drawn.uniform(0.3, 4)), 20000))
 

@@ -15,6 +15,7 @@ size_t cpu_resident_bytes(size_t bytes, size_t capacity);
 void cpu_open(Device *device);
 
 // One function per row of kernels.def. Views are host memory here: cpu_pointer.
+int64_t cpu_reduce_part(Device *device, const KernelCall *call);
 #define KERNEL(code, name, kept, follow, doc) Status cpu_kernel_##code(const KernelCall *call);
 #include "device/kernels.def"
 #undef KERNEL

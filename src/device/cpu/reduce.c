@@ -38,6 +38,7 @@ typedef struct Reduction {
     Fold fold;             // of the present pass, when there are parts:
     Wide *partials;        // [results, parts]
     Wide *parameters;      // [results]
+    Wide none;             // where there are no parameters
 } Reduction;
 
 typedef struct Group {
@@ -222,16 +223,27 @@ static int64_t count_groups(const Reduction *r, int64_t results) {
                            : results / r->columns * ((r->columns + COLUMNS - 1) / COLUMNS);
 }
 
+// Of n elements that become `results` results, of which `width` are made side by side.
+static int64_t part_of(int64_t n, int64_t width, int64_t results) {
+    int64_t parts = n / (PART_ELEMENTS / width) + 1, parts_max = PARTIALS_MAX / results;
+    if (parts_max > PARTS_MAX) parts_max = PARTS_MAX;
+    if (parts > parts_max) parts = parts_max;
+    return (n + parts - 1) / parts;
+}
+
 static void choose_parts(Reduction *r, int64_t results) {
     int64_t width = r->columns < COLUMNS ? r->columns : COLUMNS, n = r->row.count;
     r->parts = 1;
     r->part = n;
     if (count_groups(r, results) >= FEW_GROUPS || n < 2 || n <= PART_ELEMENTS / width) return;
-    int64_t parts = n / (PART_ELEMENTS / width) + 1, parts_max = PARTIALS_MAX / results;
-    if (parts_max > PARTS_MAX) parts_max = PARTS_MAX;
-    if (parts > parts_max) parts = parts_max;
-    r->part = (n + parts - 1) / parts;
+    r->part = part_of(n, width, results);
     r->parts = (n + r->part - 1) / r->part;
+}
+
+int64_t cpu_reduce_part(Device *device, const KernelCall *call) {
+    (void)device;
+    int64_t n = view_count(call->inputs[0].view);
+    return n > PART_ELEMENTS ? part_of(n, 1, 1) : 0;
 }
 
 static Status prepare(const KernelCall *call, Reduction *r) {
@@ -256,8 +268,59 @@ static Status prepare(const KernelCall *call, Reduction *r) {
     return STATUS_OK;
 }
 
+// --- one row, some parts at a time
+
+// The whole row begins where `first` does.
+static Status prepare_row(const KernelCall *call, const TensorView *first, Reduction *r) {
+    const int64_t *numbers = call->options.integers;
+    TensorView row = {.dtype = (DType)numbers[REDUCE_FROM], .rank = 1, .buffer = first->buffer};
+    TensorView one = *call->outputs[0];
+    row.offset = first->offset;
+    row.dims[0] = numbers[REDUCE_NUMBERS];
+    row.strides[0] = 1;
+    one.rank = 0;
+    KernelCall whole = *call;
+    whole.inputs[0].view = &row;
+    whole.outputs[0] = &one;
+    TRY(prepare(&whole, r));
+    bool second = numbers[REDUCE_IS_SECOND], alone = r->plan.first == FOLD_NONE;
+    r->fold = second ? r->plan.second : r->plan.first;
+    r->none = (Wide){0};
+    r->parameters = second && !alone ? cpu_pointer(call->inputs[1].view) : &r->none;
+    return STATUS_OK;
+}
+
+static Status fold_states(const KernelCall *call) {
+    Reduction r;
+    const TensorView *in = call->inputs[0].view;
+    TRY(prepare_row(call, in, &r));
+    r.row.count = view_count(in);
+    r.parts = (r.row.count + r.part - 1) / r.part;
+    ASSERT(r.parts == view_count(call->outputs[0]));
+    r.partials = cpu_pointer(call->outputs[0]);
+    cpu_parallel(r.parts, 1, fold_parts, &r);
+    return STATUS_OK;
+}
+
+static Status join_states(const KernelCall *call) {
+    Reduction r;
+    TRY(prepare_row(call, call->inputs[0].view, &r));
+    ASSERT(r.parts == view_count(call->inputs[0].view));
+    const Wide *states = cpu_pointer(call->inputs[0].view);
+    Wide state = states[0];
+    for (int64_t part = 1; part < r.parts; part++)
+        state = fold_combine(r.fold, is_whole(&r), state, states[part]);
+    if (call->options.integers[REDUCE_IS_SECOND])
+        store_group(&r, (Group){0, 1}, &state, r.parameters);
+    else
+        *(Wide *)cpu_pointer(call->outputs[0]) = parameter_of(&r, state);
+    return STATUS_OK;
+}
+
 Status cpu_kernel_REDUCE(const KernelCall *call) {
     Reduction r;
+    if (call->options.integers[REDUCE_STAGE] == REDUCE_STATES) return fold_states(call);
+    if (call->options.integers[REDUCE_STAGE] == REDUCE_JOIN) return join_states(call);
     const TensorView *out = call->outputs[0];
     if (view_count(out) == 0) return STATUS_OK;
     TRY(prepare(call, &r));

@@ -119,6 +119,7 @@ static const DeviceBackend vulkan_backend = {
     .upload = transfer_upload,
     .download = transfer_download,
     .run = run_vulkan,
+    .reduce_part = vulkan_reduce_part,
     .submit = submit_vulkan,
     .wait = wait_vulkan,
     .host_allocate = allocate_on_host,

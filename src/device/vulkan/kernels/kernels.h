@@ -37,6 +37,8 @@ Status vulkan_dispatch_mapped(Device *device, VulkanDispatch *dispatch, uint64_t
 Status vulkan_copy_view(Device *device, const TensorView *out, const TensorView *in,
                         const char *op_name) MUST_USE;
 
+// What DeviceBackend says of it.
+int64_t vulkan_reduce_part(Device *device, const KernelCall *call);
 // Sums, in their order, the parts of each number of `out` that lie as it does behind each other.
 Status vulkan_add_parts(Device *device, const KernelCall *call, const TensorView *parts,
                         const TensorView *out) MUST_USE;

@@ -96,7 +96,7 @@ typedef struct Pass {
 } Pass;
 
 static uint32_t each_of(const Reduction *r, Pass pass) {
-    if (pass.stage == STAGE_JOIN || r->push.results * r->push.count < ELEMENTS_MANY) return 1;
+    if (pass.stage == STAGE_JOIN || r->rows.results * r->rows.count < ELEMENTS_MANY) return 1;
     return pass.first == FOLD_NONE ? EACH : EACH_TWICE;
 }
 
@@ -181,12 +181,8 @@ static VulkanReal reduction_real(Device *device, const KernelCall *call,
     return call->outputs[0]->dtype == DTYPE_FLOAT64 ? REAL_F64 : real;
 }
 
-Status vulkan_kernel_REDUCE(Device *device, const KernelCall *call) {
+static Status prepare(Device *device, const KernelCall *call, Reduction *out_reduction) {
     const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
-    ASSERT(call->options.op >= 0 && call->options.op < REDUCE_COUNT);
-    if (dtype_is_quant(in->dtype)) return vulkan_no_kernel(device, call);
-    if (view_count(out) == 0) return STATUS_OK;
-    if (view_count(in) == 0) return fill_nothing(device, call);
     Reduction r = {.device = device, .call = call, .plan = &reduction_plans[call->options.op]};
     r.real = reduction_real(device, call, r.plan);
     vulkan_rows_prepare(&(RowViews){.kept = {out, in},
@@ -203,6 +199,57 @@ Status vulkan_kernel_REDUCE(Device *device, const KernelCall *call) {
                           .correction = vulkan_real_bits(call->options.scalars[0], r.real)};
     choose_shape(&r);
     choose_parts(&r);
+    *out_reduction = r;
+    return STATUS_OK;
+}
+
+int64_t vulkan_reduce_part(Device *device, const KernelCall *call) {
+    Reduction r;
+    if (prepare(device, call, &r) != STATUS_OK) return 0;
+    return r.push.parts > 1 ? (int64_t)r.push.part : 0;
+}
+
+// One row, some parts at a time: the whole row is taken to begin where the part in `inputs[0]`
+// does.
+static Status reduce_stage(Device *device, const KernelCall *call) {
+    const int64_t *numbers = call->options.integers;
+    const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
+    TensorView row = *in, one = *out;
+    row.dtype = (DType)numbers[REDUCE_FROM];
+    row.rank = 1;
+    row.dims[0] = numbers[REDUCE_NUMBERS];
+    row.strides[0] = 1;
+    one.rank = 0;
+    one.dtype = (DType)numbers[REDUCE_TO];
+    KernelCall whole = *call;
+    whole.inputs[0].view = &row;
+    whole.outputs[0] = &one;
+    Reduction r;
+    TRY(prepare(device, &whole, &r));
+    bool second = numbers[REDUCE_IS_SECOND], joins = numbers[REDUCE_STAGE] == REDUCE_JOIN;
+    Pass pass = {second || joins ? r.plan->first : FOLD_NONE,
+                 second ? r.plan->second : r.plan->first, FINISH_NOT,
+                 joins ? STAGE_JOIN : STAGE_PARTS};
+    if (joins) pass.finish = second ? (uint32_t)call->options.op : FINISH_PARAMETER;
+    r.partials = joins ? *in : *out;
+    r.push.partials = vulkan_address(&r.partials);
+    if (second && r.plan->first != FOLD_NONE) r.parameters = *call->inputs[1].view;
+    if (joins && !second) r.parameters = *out;
+    r.push.parameters = r.parameters.buffer ? vulkan_address(&r.parameters) : 0;
+    if (!joins) r.push.count = (uint64_t)view_count(in);
+    if (!joins) r.push.parts = (uint64_t)view_count(out);
+    return run_pass(&r, pass, r.push);
+}
+
+Status vulkan_kernel_REDUCE(Device *device, const KernelCall *call) {
+    const TensorView *in = call->inputs[0].view, *out = call->outputs[0];
+    ASSERT(call->options.op >= 0 && call->options.op < REDUCE_COUNT);
+    if (call->options.integers[REDUCE_STAGE] != REDUCE_WHOLE) return reduce_stage(device, call);
+    if (dtype_is_quant(in->dtype)) return vulkan_no_kernel(device, call);
+    if (view_count(out) == 0) return STATUS_OK;
+    if (view_count(in) == 0) return fill_nothing(device, call);
+    Reduction r;
+    TRY(prepare(device, call, &r));
     if (r.push.parts > 1) return reduce_in_parts(&r);
     return run_pass(
         &r, (Pass){r.plan->first, r.plan->second, (uint32_t)call->options.op, STAGE_WHOLE}, r.push);
