@@ -10,6 +10,7 @@
 #include "device/alike.h"
 #include "device/cpu/cast.h"
 #include "device/cpu/cpu.h"
+#include "device/noise.h"
 #include "device/pool.h"
 #include "device/report.h"
 #include "device/spill.h"
@@ -28,8 +29,9 @@ enum {
     HOPELESS_TIMES = 8,
 };
 
-// Reads and writes of known numbers are computed until they are so many.
-static const uint64_t work_max = 4000000000u;
+// Reads and writes of known numbers are computed until they are so many, and each kernel counts as
+// so many where what it finds may not be what a run finds: then a loop may have no end.
+static const uint64_t work_max = 4000000000u, kernel_work = 16 << 10;
 
 typedef struct LooseRead {
     SourcePos at;
@@ -42,8 +44,10 @@ struct Foretelling {
     Device *computer; // computes what is small; its memory is not the program's
     bool planning;    // what is read now is read by a planner
     bool ignores_reads;
-    int attempts; // how many handlers wait for an error
-    bool bounded; // a size is no more than a bound
+    int attempts;      // how many handlers wait for an error
+    bool bounded;      // a size is no more than a bound
+    bool rounded;      // some numbers are not known for how they are rounded
+    bool rounded_read; // or such numbers, taken to be nearly known, were read
     uint64_t reads, work;
     SureForecast sure; // as long as nothing unknown was read
     VECTOR(LooseRead) loose;
@@ -106,7 +110,6 @@ static bool is_hopeless(const Foretelling *now, const Device *device) {
 }
 
 static Status allocate_foretold(Device *device, size_t bytes, void **handle) {
-    Foretold *memory = memory_allocate_zeroed(1, sizeof *memory);
     Foretelling *now = current();
     if (!now->asked_room) now->away_room = spill_room(device);
     now->asked_room = true;
@@ -118,6 +121,7 @@ static Status allocate_foretold(Device *device, size_t bytes, void **handle) {
         now->hopeless = true;
         runtime_interrupt(runtime_current, INTERRUPT_SIGNAL);
     }
+    Foretold *memory = memory_allocate_zeroed(1, sizeof *memory);
     if (bytes <= HELD_BYTES_MAX) {
         size_t alignment = device->alignment;
         memory->bytes = aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
@@ -150,7 +154,7 @@ static void taken_foretold(void *handle, size_t bytes) {
     Foretelling *now = current();
     size_t resident = cpu_resident_bytes(bytes, memory->capacity);
     memory->known = memory->bytes != NULL;
-    memory->bounded = false;
+    memory->rounded = memory->bounded = false;
     if (resident <= memory->resident) return;
     now->held_bytes += resident - memory->resident;
     if (now->held_bytes > now->held_most) now->held_most = now->held_bytes;
@@ -275,6 +279,7 @@ static Status download_foretold(Device *device, Buffer *buffer, size_t offset, v
     if (now->planning) { // what a kernel that did not run would have found: nothing wrong
         memset(target, 0, bytes);
     } else if (memory->known) {
+        now->rounded_read |= memory->rounded;
         memcpy(target, memory->bytes + offset, bytes);
     } else if (now->ignores_reads) {
         now->reads++;
@@ -322,6 +327,10 @@ bool foretell_attempts(void) {
 
 uint64_t foretell_reads(void) {
     return current() ? current()->reads : 0;
+}
+
+bool foretell_has_guessed(void) {
+    return current() && (current()->reads > 0 || current()->rounded_read);
 }
 
 void foretell_text_shown(void) {
@@ -428,6 +437,7 @@ static const TensorView *shadow(Shadows *shadows, Device *computer, const Tensor
 static Status compute(Foretelling *now, const KernelCall *call, bool *alike) {
     Shadows shadows = {0};
     KernelCall shadowed = *call;
+    if (now->plan->rounding != FORETELL_AS_IT_LIKES) now->work += kernel_work;
     for (int i = 0; i < call->n_inputs; i++) {
         if (!call->inputs[i].view) continue;
         shadowed.inputs[i].view = shadow(&shadows, now->computer, call->inputs[i].view);
@@ -439,7 +449,9 @@ static Status compute(Foretelling *now, const KernelCall *call, bool *alike) {
     }
     *alike = !foretold_of(call->outputs[0]->buffer->device)->planner->own_rounding ||
              kernel_is_alike(&shadowed);
-    return now->computer->backend->run(now->computer, &shadowed);
+    if (*alike || now->plan->rounding < FORETELL_NOISE)
+        return now->computer->backend->run(now->computer, &shadowed);
+    return noise_run(now->computer, &shadowed, now->plan->rounding);
 }
 
 // What the operands occupy together.
@@ -481,6 +493,12 @@ static bool has_bounded_input(const KernelCall *call) {
     return false;
 }
 
+static bool has_rounded_input(const KernelCall *call) {
+    for (int i = 0; i < call->n_inputs; i++)
+        if (call->inputs[i].view && memory_of(call->inputs[i].view)->rounded) return true;
+    return false;
+}
+
 static Status run_foretold(Device *device, const KernelCall *call) {
     Foretelling *now = current();
     bool before = now->planning;
@@ -495,13 +513,18 @@ static Status run_foretold(Device *device, const KernelCall *call) {
     note_read_files(now, call);
     bool computed = is_computed(now, call), bounded = has_bounded_input(call);
     if (bounded && now->attempts > 0) note_open(now, origin_current.at); // sizes may not agree
-    if (computed) TRY(compute(now, call, &computed));
+    bool alike = true;
+    if (computed) TRY(compute(now, call, &alike));
+    now->rounded |= !alike;
+    computed &= alike || now->plan->rounding != FORETELL_AS_IT_LIKES;
+    bool rounded = !alike || has_rounded_input(call);
     for (int i = 0; i < call->n_outputs; i++) {
         Foretold *memory = memory_of(call->outputs[i]);
         bool changed = changes_in_place(call->kernel); // the shape is one that was there before
         memory->bounded |= bounded && !changed && call->outputs[i]->rank > 0;
         bool replaced = view_fills_buffer(call->outputs[i]) && !changed;
         memory->known = computed && (memory->known || replaced);
+        memory->rounded = rounded || (memory->rounded && !replaced);
     }
     return STATUS_OK;
 }
@@ -575,6 +598,7 @@ void foretelling_report(const Device *device, Forecast *out) {
     out->away_room = now->asked_room ? now->away_room : spill_room(device);
     out->claim = now->loose.count > 0 ? FORECAST_BOUND : FORECAST_EXACT;
     out->bounded = now->bounded;
+    out->rounded = now->rounded;
     for (size_t i = 0; i < now->loose.count; i++) {
         const LooseRead *read = &now->loose.items[i];
         if (read->open) out->claim = FORECAST_ESTIMATE;

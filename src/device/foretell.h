@@ -15,6 +15,7 @@ typedef struct Foretold {
     uint64_t planned[16]; // the planner's own: on vulkan a VulkanMemory
     char *bytes;          // NULL where it is too large to be held
     bool known;           // the bytes are what they would be in a run
+    bool rounded;         // known, but for how the device rounds
     bool bounded;         // the tensors here may be smaller in a run
     size_t capacity;      // what it has, and the most of it that is resident
     size_t resident;
@@ -47,9 +48,15 @@ typedef struct ForetellPath {
 // The next of all ways; false after the last, or where they are too long.
 bool foretell_path_next(ForetellPath *path);
 
+// What a pass takes numbers for that the device rounds in its own way: for unknown, for what the
+// CPU finds, or for that with noise above any rounding of a device. From FORETELL_NOISE on each
+// number is another kind (device/noise.h).
+enum { FORETELL_AS_IT_LIKES, FORETELL_AS_THE_CPU, FORETELL_NOISE };
+
 // How a pass guesses; borrowed.
 typedef struct ForetellPlan {
     ForetellGuess guess;
+    int rounding;
     const SourcePos *turned; // places where the other guess is made
     size_t turned_count;
     ForetellPath *path;
@@ -79,6 +86,8 @@ void foretell_attempt(int more); // 1 where a handler begins to wait, -1 where i
 bool foretell_attempts(void);
 // How often unknown numbers have been read so far, those included.
 uint64_t foretell_reads(void);
+// Whether anything was guessed so far, or is only nearly what a run finds.
+bool foretell_has_guessed(void);
 // Text that shows such numbers becomes part of another: that is a reading, too.
 void foretell_text_shown(void);
 // What only a run gets, such as its input, is asked for: nothing is bounded from here on.
@@ -129,6 +138,7 @@ typedef struct Forecast {
     SureForecast sure;
     ForecastClaim claim;
     bool bounded; // some tensors may be smaller than they were taken to be
+    bool rounded; // some numbers are unknown because the device rounds them in its own way
     uint64_t peak_bytes, cached_bytes, cached_buffers;
     uint64_t purposes[PURPOSE_COUNT];      // bytes of each at the peak
     uint64_t mapped_bytes, repacked_bytes; // the most at any moment

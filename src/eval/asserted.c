@@ -1,5 +1,5 @@
-// The condition of an assert that is a comparison: when it does not hold, the values on both sides
-// are put aside for the message.
+// The condition of an assert. Of a comparison that does not hold, the values on both sides are put
+// aside for the message.
 #include "device/foretell.h"
 #include "eval/code.h"
 #include "value/print.h"
@@ -47,7 +47,40 @@ static Value eval_asserted(Frame *frame, const Code *code) {
     return result;
 }
 
+typedef struct BothCode {
+    Code head;
+    const Code *left, *right;
+} BothCode;
+
+// Where only a run knows whether it holds, it is taken to, as assert does.
+static int read_asserted(Frame *frame, const Code *code) {
+    Value value = EVAL(frame, code);
+    uint64_t reads = foretell_reads();
+    bool before = foretell_ignore_checks();
+    int holds = value.kind == VALUE_BOOL ? (int)value.as.integer : condition_read(value, code);
+    foretell_ignore_reads(before);
+    bool unknown = foretell_reads() != reads && !foretell_attempts();
+    return holds == 0 && unknown ? 1 : holds;
+}
+
+static Value eval_both_asserted(Frame *frame, const Code *code) {
+    const BothCode *both = (const BothCode *)code;
+    int holds = read_asserted(frame, both->left);
+    if (holds > 0) holds = read_asserted(frame, both->right);
+    return holds < 0 ? value_fail() : value_bool(holds);
+}
+
+static const Code *lower_both(Lowering *lowering, const Node *node) {
+    if (node->kind != NODE_LOGICAL || node->op != OPERATOR_AND) return lower(lowering, node);
+    ASSERT(node->as.binary.left && node->as.binary.right);
+    BothCode *code = LOWER_NEW(lowering, BothCode, eval_both_asserted, node->span);
+    code->left = lower_both(lowering, node->as.binary.left);
+    code->right = lower_both(lowering, node->as.binary.right);
+    return &code->head;
+}
+
 const Code *lower_asserted(Lowering *lowering, const Node *node, const Code *plain) {
+    if (node->kind == NODE_LOGICAL) return lower_both(lowering, node);
     if (node->kind != NODE_BINARY || node->op < OPERATOR_EQ || node->op > OPERATOR_APPROX)
         return plain;
     AssertedCode *code = LOWER_NEW(lowering, AssertedCode, eval_asserted, node->span);

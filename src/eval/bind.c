@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/aside.h"
 #include "device/foretell.h"
 #include "eval/call_op.h"
 #include "eval/numbers.h"
@@ -412,13 +413,24 @@ static bool has_measured_items(Value value) {
     return false;
 }
 
+// A path whose words only a run knows leads to what was written under the same one. A handler may
+// wait for the error of another file.
+static bool is_path_aside(const Builtin *row, const BuiltinArguments *arguments) {
+    if (row->signature.count == 0 || strcmp(row->signature.params[0].name, "path") != 0)
+        return false;
+    if (arguments->count == 0 || !is_measured(arguments->positional[0])) return false;
+    SCOPED_TEXT(place);
+    const char *path = arguments->positional[0].as.string->bytes;
+    return aside_read(path, &place) != path && !foretell_attempts();
+}
+
 // What a builtin makes of text that shows unknown numbers is such text, or a look at it: its
 // length, a number that it is read as, its parts. What only keeps or shows it is neither.
 static Value carry_measured(const Builtin *row, const BuiltinArguments *arguments, Value result,
                             bool shown) {
-    bool direct = false, plain = row->kind != ROW_OP;
+    bool direct = false, plain = row->kind != ROW_OP, found = is_path_aside(row, arguments);
     bool joins = plain && (row->id == FUNCTION_join || row->id == FUNCTION_join_with);
-    for (size_t i = 0; i < arguments->count; i++) {
+    for (size_t i = found; i < arguments->count; i++) {
         direct |= is_measured(arguments->positional[i]);
         shown |= joins && has_measured_items(arguments->positional[i]);
     }
@@ -430,6 +442,7 @@ static Value carry_measured(const Builtin *row, const BuiltinArguments *argument
     bool taken_apart = arguments->count > 0 && is_measured(arguments->positional[0]) &&
                        (result.kind == VALUE_LIST || result.kind == VALUE_DICT) &&
                        !(plain && row->id == FUNCTION_list);
+    if (direct && result.kind == VALUE_BOOL) return value_unknown(DTYPE_BOOL);
     if (direct && (number || taken_apart)) foretell_unknown();
     return result;
 }

@@ -190,7 +190,7 @@ Value builtin_error(BuiltinCall *call) {
 // While memory is foretold, numbers that only a run knows are guessed, and an assertion about them
 // holds.
 static bool is_guessed(void) {
-    return foretelling() && foretell_reads() > 0 && !foretell_attempts();
+    return foretell_has_guessed() && !foretell_attempts();
 }
 
 Value builtin_assert(BuiltinCall *call) {
@@ -297,9 +297,11 @@ Value builtin_assert_about_eq(BuiltinCall *call) {
     Value actual = call->arguments[0], expected = call->arguments[1], message = call->arguments[3];
     double tolerance = 0;
     bool given = call->arguments[2].kind != VALUE_ABSENT;
-    if (given) TRY_VALUE(value_to_double(call->arguments[2], "tolerance", &tolerance));
-    bool about, before = foretell_ignore_checks();
-    Status status = compare_numbers(actual, expected, given ? &tolerance : NULL, &about);
+    bool about = false, before = foretell_ignore_checks();
+    Status status =
+        given ? value_to_double(call->arguments[2], "tolerance", &tolerance) : STATUS_OK;
+    if (status == STATUS_OK)
+        status = compare_numbers(actual, expected, given ? &tolerance : NULL, &about);
     foretell_ignore_reads(before);
     TRY_VALUE(status);
     if (about) return value_none();

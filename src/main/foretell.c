@@ -36,6 +36,7 @@ typedef struct Pass {
     Forecast forecast;
     Runtime *runtime;
     ForetellGuess guess;
+    int rounding;                         // FORETELL_AS_IT_LIKES ...
     SourcePos turned[FORETELL_LOOSE_MAX]; // where the other guess is made
     size_t turned_count;
     ForetellPath *path; // that it goes; NULL: guesses decide alone
@@ -246,6 +247,7 @@ static Status run_pass(Pass *pass, FILE *nowhere) {
 static void foretell_here(Pass *pass) {
     FILE *nowhere = fopen("/dev/null", "we");
     ForetellPlan plan = {.guess = pass->guess,
+                         .rounding = pass->rounding,
                          .turned = pass->turned,
                          .turned_count = pass->turned_count,
                          .path = pass->path,
@@ -340,14 +342,14 @@ static int failed_status(void) {
 }
 
 // Leaves the pass with the higher peak in `best`.
-static bool compare(Pass *best, Pass other) {
-    bool found = foretell_interruptibly(&other);
+static bool compare(Pass *best, Pass *other) {
+    bool found = foretell_interruptibly(other);
     ForecastClaim claim = best->forecast.claim;
-    if (other.forecast.claim > claim) claim = other.forecast.claim;
-    Pass lower = other;
-    if (found && other.forecast.peak_bytes > best->forecast.peak_bytes) {
+    if (other->forecast.claim > claim) claim = other->forecast.claim;
+    Pass lower = *other;
+    if (found && other->forecast.peak_bytes > best->forecast.peak_bytes) {
         lower = *best;
-        *best = other;
+        *best = *other;
     }
     best->forecast.claim = claim;
     json_decref(lower.found);
@@ -355,18 +357,47 @@ static bool compare(Pass *best, Pass other) {
 }
 
 // Every way that conditions can go, unless they are too many; then, or where more than they are
-// unknown, false.
+// unknown, false. Where all of them have one peak, or what is sure has it already, it is exact.
 static bool follow_paths(Pass *best) {
     enum { PASSES_MAX = 256, SECONDS_MAX = 10 };
     ForetellPath *path = best->path;
     clock_t begun = clock();
+    uint64_t first = best->forecast.peak_bytes, sure = best->forecast.sure.peak_bytes;
     bool whole = json_array_size(json_object_get(best->found, "others")) == 0;
+    bool bounded = best->forecast.bounded, same = true;
     for (int passes = 1; whole && foretell_path_next(path); passes++) {
-        bool found = compare(best, (Pass){.line = best->line, .silent = true, .path = path});
+        Pass other = {.line = best->line, .silent = true, .path = path};
+        bool found = compare(best, &other);
         bool late = passes == PASSES_MAX || clock() - begun > SECONDS_MAX * CLOCKS_PER_SEC;
         whole = found && !late && best->forecast.claim == FORECAST_BOUND;
+        bounded |= other.forecast.bounded;
+        same &= other.forecast.peak_bytes == first;
     }
-    return whole && path->made <= FORETELL_CHOICES_MAX;
+    whole &= path->made <= FORETELL_CHOICES_MAX;
+    bool exact = best->forecast.peak_bytes == sure || (same && !bounded);
+    if (whole && exact) best->forecast.claim = FORECAST_EXACT;
+    return whole;
+}
+
+// Whether the peak is the same one however the device rounds: it is that of a pass on the CPU's
+// numbers, where nothing else is unknown, and no noise that is above any rounding moves it.
+static bool stays_without_rounding(Pass *best) {
+    enum { KINDS = 4, SECONDS_MAX = 4 };
+    ASSERT(best->found && best->forecast.rounded);
+    clock_t begun = clock();
+    Pass exact = {.line = best->line, .silent = true, .rounding = FORETELL_AS_THE_CPU};
+    bool stays = foretell_interruptibly(&exact) && exact.forecast.claim == FORECAST_EXACT;
+    stays &= clock() - begun < SECONDS_MAX * CLOCKS_PER_SEC; // each of the others takes as long
+    for (int i = 0; i < KINDS && stays; i++) {
+        Pass other = {.line = best->line, .silent = true, .rounding = FORETELL_NOISE + i};
+        stays = foretell_interruptibly(&other) && other.forecast.claim == FORECAST_EXACT &&
+                other.forecast.peak_bytes == exact.forecast.peak_bytes;
+        json_decref(other.found);
+    }
+    Pass dropped = stays ? *best : exact;
+    if (stays) *best = exact;
+    json_decref(dropped.found);
+    return stays;
 }
 
 // Conditions need not go the same way: each is turned, and stays so where that takes more.
@@ -378,14 +409,14 @@ static bool turn_places(Pass *best) {
         memcpy(other.turned, best->turned, sizeof other.turned);
         other.turned[best->turned_count] = first.loose[i];
         other.turned_count = best->turned_count + 1;
-        found = compare(best, other);
+        found = compare(best, &other);
     }
     return found;
 }
 
 static bool guess_more(Pass *best) {
-    bool found =
-        compare(best, (Pass){.line = best->line, .guess = FORETELL_GUESS_FALSE, .silent = true});
+    Pass other = {.line = best->line, .guess = FORETELL_GUESS_FALSE, .silent = true};
+    bool found = compare(best, &other);
     return found && (ranks_count() > 1 || turn_places(best));
 }
 
@@ -396,6 +427,8 @@ static bool foretell_and_show(const CommandLine *line) {
     bool loose = false, alone = ranks_count() == 1;
     bool found =
         foretell_interruptibly(&best) && is_told(ranks_any(best.forecast.loose_count > 0, &loose));
+    if (found && loose && alone && !line->sure && best.forecast.rounded)
+        loose = !stays_without_rounding(&best);
     bool bound = loose && alone && !line->sure && best.forecast.claim == FORECAST_BOUND;
     bool whole = found && bound && follow_paths(&best);
     if (found && loose && !whole) best.forecast.claim = FORECAST_ESTIMATE;

@@ -21,6 +21,7 @@ typedef struct Weighed {
     double *weights; // of leaves
     Weighing weighing;
     bool learns; // a weight needs a gradient
+    bool drawn;  // only a run knows the scores (device/foretell.h)
 } Weighed;
 
 static Value leaf_value(const Weighed *weighed, size_t leaf) {
@@ -99,11 +100,11 @@ static Status read_weights(Weighed *weighed) {
     return status;
 }
 
-static uint64_t sample_seed(const ProgramHandle *program) {
+static uint64_t sample_seed(const ProgramHandle *program, bool *unknown) {
     if (program->semiring != SEMIRING_SAMPLE) return 0;
     OpCall call = {.op = &op_rows[OP_rand]};
     RandomStream stream = random_take(&call, 1);
-    if (random_is_unknown(stream)) foretell_unknown();
+    *unknown = random_is_unknown(stream);
     return stream.key * 0x9e3779b97f4a7c15u + stream.counter;
 }
 
@@ -121,7 +122,7 @@ static Status weigh(Weighed *weighed) {
                                    .weights = weighed->weights,
                                    .argument = program->argument,
                                    .iterations_max = program->iterations_max,
-                                   .seed = sample_seed(program)};
+                                   .seed = sample_seed(program, &weighed->drawn)};
     weighed->weighing.values = memory_allocate_zeroed(answers + 1, sizeof(double));
     if (weighed->learns)
         weighed->weighing.gradients = memory_allocate_zeroed(answers * leaves + 1, sizeof(double));
@@ -262,7 +263,9 @@ static Value score_value(Semiring semiring, double score) {
 static Status take_scores(const Weighed *weighed, List *out) {
     if (weighed->learns && weighed->ground.answers > 0) return learned_scores(weighed, out);
     for (uint32_t i = 0; i < weighed->ground.answers; i++)
-        list_push(out, score_value(weighed->program->semiring, weighed->weighing.values[i]));
+        list_push(out, weighed->drawn
+                           ? value_unknown(DTYPE_FLOAT64)
+                           : score_value(weighed->program->semiring, weighed->weighing.values[i]));
     return STATUS_OK;
 }
 
@@ -329,6 +332,7 @@ Status query_best(Reasoner *reasoner, Rule *rule, const Datum *initial, Value pr
     TRY(value_to_handle(program, &handle_program, "what stands before the relation", &payload));
     Weighed weighed = {.reasoner = reasoner, .program = payload};
     Status status = weighed_make(&weighed, rule, initial, CERTAIN_NAMED, &answers);
+    if (weighed.drawn) foretell_unknown();
     if (status == STATUS_OK && weighed.ground.answers == 0)
         text_append_string(out, "  It does not hold; `why not` tells more\n");
     if (status == STATUS_OK)
