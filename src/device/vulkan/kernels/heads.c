@@ -243,7 +243,8 @@ static bool can_attend_few(const Device *device, const KernelCall *call,
         return false;
     const int64_t *const strides[] = {shape->q, shape->k, shape->v, shape->to};
     for (int i = 0; i < 12; i++)
-        if (llabs(strides[i / 3][i % 3]) > FEW_STRIDE_MAX) return false;
+        if (llabs(strides[i / 3][i % 3]) > INT32_MAX) return false;
+    if (llabs(shape->k[0]) > FEW_STRIDE_MAX || llabs(shape->v[0]) > FEW_STRIDE_MAX) return false;
     FewShare share = share_few(device, shape, width / 4, value_width / 4, real);
     return fits_shared(device, &share, real);
 }
