@@ -61,6 +61,7 @@ typedef struct ForetellPlan {
     size_t turned_count;
     ForetellPath *path;
     bool judges; // the program is interrupted where it is sure that it cannot run
+    bool fails;  // as the run: a handler gets the error of a tensor that the device cannot hold
 } ForetellPlan;
 
 // Devices that the runtime opens from here on are foretold.

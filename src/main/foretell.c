@@ -251,7 +251,8 @@ static void foretell_here(Pass *pass) {
                          .turned = pass->turned,
                          .turned_count = pass->turned_count,
                          .path = pass->path,
-                         .judges = pass->limit > 0 || pass->line->sure};
+                         .judges = pass->limit > 0 || pass->line->sure,
+                         .fails = !pass->during};
     foretelling_begin(&plan);
     if (pass->silent) output_redirect(nowhere, nowhere);
     pass->program = program_load(pass->line->file, pass->line->code);

@@ -14,6 +14,8 @@ enum {
     KEY_BLOCK = 256,
     KEY_CHUNK = 2 * KEY_BLOCK,
     ROWS_OF_PANELS = 4, // for which keys are transposed
+    ROWS_LEAST = 8,     // to a block, which reads all keys
+    TASKS_OF_THREAD = 2,
     PARALLEL_WORK = 1 << 17,
 };
 _Static_assert(KEY_BLOCK % SCORE_PADDING == 0, "rows of scores have room for their padding");
@@ -23,6 +25,7 @@ typedef struct Attention {
     CpuCompute compute;
     int64_t queries, keys, group, key_heads, width, value_width; // group: query heads per key head
     int64_t row_blocks; // rows of a key head are (query, head of the group), group fastest
+    int64_t block_rows; // at most so many to a block
     double scale, cap;  // cap 0: none
     int64_t window;     // 0: none
     bool causal;
@@ -345,7 +348,7 @@ static char *cut(char **scratch, int64_t numbers, size_t bytes_each) {
 }
 
 static int64_t most_rows(const Attention *attention) {
-    return minimum(ROW_BLOCK, attention->queries * attention->group);
+    return minimum(attention->block_rows, attention->queries * attention->group);
 }
 
 // Bytes of the sums of so many rows, and the sums in them.
@@ -383,11 +386,12 @@ static char *take_block(const Attention *attention, Block *out) {
     return scratch;
 }
 
-// The rows of a block: those of one key head, ROW_BLOCK of them a time.
+// The rows of a block: those of one key head, block_rows of them a time.
 static void go_to(Block *block, int64_t task) {
     const Attention *attention = block->attention;
-    block->first = task % attention->row_blocks * ROW_BLOCK;
-    block->rows = minimum(ROW_BLOCK, attention->queries * attention->group - block->first);
+    block->first = task % attention->row_blocks * attention->block_rows;
+    block->rows =
+        minimum(attention->block_rows, attention->queries * attention->group - block->first);
     block->key_head = task / attention->row_blocks % attention->key_heads;
     block->batch = task / attention->row_blocks / attention->key_heads;
 }
@@ -472,12 +476,29 @@ static void run(const Attention *attention, int64_t heads) {
     go_to(&rows, 0);
     Shared shared = {.attention = attention, .seen = seen_keys(&rows)};
     shared.chunks = end_chunk(shared.seen) - first_chunk(shared.seen);
-    if (attention->row_blocks == 1 && shared.chunks > 1) {
-        run_shared(&shared, heads);
+    bool alike = attention->row_blocks == 1 || attention->queries == 1;
+    if (alike && shared.chunks > 1) {
+        run_shared(&shared, heads * attention->row_blocks);
         return;
     }
     int64_t alone = (int64_t)(PARALLEL_WORK / (work_of(attention, attention->keys) + 1)) + 1;
     cpu_parallel(heads * attention->row_blocks, alone, run_blocks, (void *)attention);
+}
+
+// Many heads of one query share few key heads where keys are of a latent kind: they are cut into
+// blocks where the keys would not keep all threads busy. A row's bits do not depend on its block.
+static void choose_blocks(Attention *attention, int64_t heads) {
+    int64_t rows = attention->queries * attention->group;
+    int64_t chunks = (attention->keys + KEY_CHUNK - 1) / KEY_CHUNK;
+    int64_t wanted = TASKS_OF_THREAD * cpu_thread_count();
+    attention->block_rows = ROW_BLOCK;
+    attention->row_blocks = (rows + ROW_BLOCK - 1) / ROW_BLOCK;
+    if (!attention->by_row || attention->queries != 1) return;
+    while (attention->block_rows > ROWS_LEAST && heads * attention->row_blocks * chunks < wanted) {
+        attention->block_rows /= 2;
+        attention->row_blocks = (rows + attention->block_rows - 1) / attention->block_rows;
+    }
+    ASSERT(attention->block_rows >= ROWS_LEAST && attention->row_blocks > 0);
 }
 
 static Status check_dtypes(const KernelCall *call) {
@@ -521,7 +542,7 @@ Status cpu_kernel_ATTENTION(const KernelCall *call) {
     for (int d = 0; d < last - 2; d++) batches *= attention.q->dims[d];
     attention.group = attention.q->dims[last - 1] / attention.key_heads;
     int64_t rows = attention.queries * attention.group;
-    attention.row_blocks = (rows + ROW_BLOCK - 1) / ROW_BLOCK;
+    choose_blocks(&attention, batches * attention.key_heads);
     const MatrixSimd *simd = matrix_simd();
     int64_t most = minimum(rows, ROW_BLOCK);
     if (!is_read_directly(&attention, simd->dot, attention.k->dtype, attention.k->strides[last],
