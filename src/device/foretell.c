@@ -115,7 +115,7 @@ static Status allocate_foretold(Device *device, size_t bytes, void **handle) {
     now->asked_room = true;
     bool too_large = device->own_bytes > 0 && bytes > device->own_bytes;
     if (now->plan->fails && too_large && now->attempts > 0 && now->loose.count == 0)
-        return fail(STATUS_MEMORY, "out of memory: %zu MB at once", bytes >> 20);
+        return fail(STATUS_MEMORY, "out of memory");
     if (bytes > now->tensor_bytes) {
         now->tensor_bytes = bytes;
         now->tensor_at = origin_current.at;

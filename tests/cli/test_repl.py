@@ -518,7 +518,7 @@ class Session(unittest.TestCase):
         self.assertEqual(t.line(":facts Many").splitlines()[-2:], ["Many(99)", "and 3 more"])
         t.send(":facts Ro\t")
         t.wait(lambda: ":facts Road" in t.rows()[-1], "the completed relation")
-        t.send("\r")
+        t.line("")  # enters it
         self.finish_clean(t)
 
     def test_other_commands(self):
