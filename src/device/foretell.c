@@ -45,7 +45,7 @@ struct Foretelling {
     bool planning;    // what is read now is read by a planner
     bool ignores_reads;
     int attempts;      // how many handlers wait for an error
-    bool bounded;      // a size is no more than a bound
+    bool bounded;      // a size is an upper bound
     bool rounded;      // some numbers are not known for how they are rounded
     bool rounded_read; // or such numbers, taken to be nearly known, were read
     uint64_t reads, work;

@@ -1,3 +1,4 @@
+// Noise on what kernels read and make, to find what does not depend on rounding.
 #include "device/noise.h"
 
 #include <stdlib.h>

@@ -38,7 +38,7 @@ typedef struct Reduction {
     Fold fold;             // of the present pass, when there are parts:
     Wide *partials;        // [results, parts]
     Wide *parameters;      // [results]
-    Wide none;             // where there are no parameters
+    Wide none;             // stands for parameters that are not given
 } Reduction;
 
 typedef struct Group {
