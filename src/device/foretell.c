@@ -1,6 +1,6 @@
 // Devices that account without computing. Knows no kernel: planners say what those take, and what
 // is small enough is computed by the CPU's.
-#include "device/foretell.h"
+#include "device/foretelling.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +18,6 @@
 
 enum {
     HELD_BYTES_MAX = 64 << 10, // what is larger is neither held nor known
-    // The other guess is made at every so many readings of a place that holds, which may keep a
-    // loop going for ever, and after so many of one that does not, which keeps only one without
-    // another end.
-    HOLDING_READS_MAX = 11,
-    FAILING_READS_MAX = 10000,
     VIEWS_MAX = KERNEL_INPUTS_MAX + KERNEL_OUTPUTS_MAX,
     // So many times of what there is are foretold before a pass is interrupted, so that most are
     // told what they need, and those that take memory without end are told, too.
@@ -33,45 +28,15 @@ enum {
 // so many where what it finds may not be what a run finds: then a loop may have no end.
 static const uint64_t work_max = 4000000000u, kernel_work = 16 << 10;
 
-typedef struct LooseRead {
-    SourcePos at;
-    uint64_t count;
-    bool open; // nothing bounds what follows
-} LooseRead;
-
-struct Foretelling {
-    const ForetellPlan *plan;
-    Device *computer; // computes what is small; its memory is not the program's
-    bool planning;    // what is read now is read by a planner
-    bool ignores_reads;
-    int attempts;      // how many handlers wait for an error
-    bool bounded;      // a size is an upper bound
-    bool rounded;      // some numbers are not known for how they are rounded
-    bool rounded_read; // or such numbers, taken to be nearly known, were read
-    uint64_t reads, work;
-    SureForecast sure; // as long as nothing unknown was read
-    VECTOR(LooseRead) loose;
-    uint64_t mapped_bytes, mapped_most, repacked_most, read_bytes, read_most, held_bytes, held_most;
-    uint64_t operation_bytes, tensor_bytes;
-    uint64_t away_room; // when the program began to take memory
-    bool asked_room;
-    bool hopeless; // the program cannot run, whatever the rest of it does
-    SourcePos operation_at, tensor_at;
-    Forecast highest; // of the peaks that the program has reset
-};
-
 typedef struct ForetoldDevice {
     DeviceBackend backend; // first: a device leads here by its backend
     const ForetellPlanner *planner;
     const DeviceBackend *real;
+    Forecast highest; // of the peaks that the program has reset
 } ForetoldDevice;
 
-static Foretelling *current(void) {
-    return runtime_current->devices->foretelling;
-}
-
-static const ForetoldDevice *foretold_of(const Device *device) {
-    return (const ForetoldDevice *)device->backend;
+static ForetoldDevice *foretold_of(const Device *device) {
+    return (ForetoldDevice *)(uintptr_t)device->backend;
 }
 
 void foretelling_begin(const ForetellPlan *plan) {
@@ -110,7 +75,7 @@ static bool is_hopeless(const Foretelling *now, const Device *device) {
 }
 
 static Status allocate_foretold(Device *device, size_t bytes, void **handle) {
-    Foretelling *now = current();
+    Foretelling *now = foretelling_current();
     if (!now->asked_room) now->away_room = spill_room(device);
     now->asked_room = true;
     bool too_large = device->own_bytes > 0 && bytes > device->own_bytes;
@@ -140,7 +105,7 @@ static void free_foretold(Device *device, void *handle, size_t bytes) {
     (void)device;
     (void)bytes;
     Foretold *memory = handle;
-    current()->held_bytes -= memory->resident;
+    foretelling_current()->held_bytes -= memory->resident;
     free(memory->bytes);
     free(memory);
 }
@@ -154,7 +119,7 @@ static uint64_t pages_of(size_t bytes) {
 // Whoever takes it writes before reading.
 static void taken_foretold(void *handle, size_t bytes) {
     Foretold *memory = handle;
-    Foretelling *now = current();
+    Foretelling *now = foretelling_current();
     size_t resident = cpu_resident_bytes(bytes, memory->capacity);
     memory->known = memory->bytes != NULL;
     memory->rounded = memory->bounded = false;
@@ -166,7 +131,7 @@ static void taken_foretold(void *handle, size_t bytes) {
 
 static Status import_foretold(Device *device, const void *bytes, size_t count, void **handle) {
     (void)device;
-    Foretelling *now = current();
+    Foretelling *now = foretelling_current();
     Foretold *memory = memory_allocate_zeroed(1, sizeof *memory);
     memory->mapped = count;
     memory->known = count <= HELD_BYTES_MAX;
@@ -180,8 +145,8 @@ static Status import_foretold(Device *device, const void *bytes, size_t count, v
 static void release_foretold(Device *device, void *handle) {
     (void)device;
     Foretold *memory = handle;
-    current()->mapped_bytes -= memory->mapped;
-    if (memory->read) current()->read_bytes -= pages_of(memory->mapped);
+    foretelling_current()->mapped_bytes -= memory->mapped;
+    if (memory->read) foretelling_current()->read_bytes -= pages_of(memory->mapped);
     free(memory);
 }
 
@@ -196,72 +161,9 @@ static Status upload_foretold(Device *device, Buffer *buffer, size_t offset, con
         memory->known |= whole;
     }
     const ForetellPlanner *planner = foretold_of(device)->planner;
-    if (whole && planner->uploaded && !current()->planning)
+    if (whole && planner->uploaded && !foretelling_current()->planning)
         planner->uploaded(device, buffer, source, bytes);
     return STATUS_OK;
-}
-
-static SureForecast find_sure(const Foretelling *now) {
-    const Device *device = device_default_opened();
-    Forecast found = {0};
-    if (device) report_forecast(device, &found);
-    if (now->highest.peak_bytes > found.peak_bytes) found = now->highest;
-    return (SureForecast){found.peak_bytes, now->tensor_bytes, found.peak_at, now->tensor_at,
-                          now->hopeless};
-}
-
-static LooseRead *loose_at(Foretelling *now, SourcePos at) {
-    for (size_t i = 0; i < now->loose.count; i++)
-        if (now->loose.items[i].at == at) return &now->loose.items[i];
-    if (now->loose.count == 0) now->sure = find_sure(now);
-    LooseRead read = {.at = at};
-    VECTOR_PUSH(&now->loose, read);
-    return &now->loose.items[now->loose.count - 1];
-}
-
-static void note_open(Foretelling *now, SourcePos at) {
-    loose_at(now, at)->open = true;
-    now->reads++;
-}
-
-static bool holds_at(const ForetellPlan *plan, SourcePos at) {
-    bool holds = plan->guess == FORETELL_GUESS_TRUE;
-    for (size_t i = 0; i < plan->turned_count; i++)
-        if (plan->turned[i] == at) return !holds;
-    return holds;
-}
-
-// Whether the pass takes the other one of two values here.
-static bool turns_off(ForetellPath *path) {
-    if (!path) return false;
-    size_t i = path->made++;
-    if (i >= FORETELL_CHOICES_MAX) return false;
-    if (i >= path->given) path->turned[i] = false;
-    return path->turned[i];
-}
-
-bool foretell_path_next(ForetellPath *path) {
-    ASSERT(path->given <= FORETELL_CHOICES_MAX);
-    if (path->made > FORETELL_CHOICES_MAX) return false;
-    size_t last = path->made;
-    while (last > 0 && path->turned[last - 1]) last--;
-    if (last == 0) return false;
-    path->turned[last - 1] = true;
-    path->given = last;
-    return true;
-}
-
-// Whether what decides something is guessed to hold; a choice is one of two.
-static bool guess_at(Foretelling *now, SourcePos at, bool choice) {
-    LooseRead *read = loose_at(now, at);
-    now->reads++;
-    read->open |= !choice;
-    bool holds = holds_at(now->plan, read->at);
-    bool turned = holds ? read->count % HOLDING_READS_MAX == HOLDING_READS_MAX - 1
-                        : read->count >= FAILING_READS_MAX;
-    read->count++;
-    if (choice) turned ^= turns_off(now->plan->path);
-    return turned != holds;
 }
 
 static void guess_numbers(const Buffer *buffer, bool holds, void *target, size_t bytes) {
@@ -278,7 +180,7 @@ static Status download_foretold(Device *device, Buffer *buffer, size_t offset, v
                                 size_t bytes) {
     (void)device;
     const Foretold *memory = buffer->handle;
-    Foretelling *now = current();
+    Foretelling *now = foretelling_current();
     if (now->planning) { // what a kernel that did not run would have found: nothing wrong
         memset(target, 0, bytes);
     } else if (memory->known) {
@@ -289,104 +191,9 @@ static Status download_foretold(Device *device, Buffer *buffer, size_t offset, v
         memset(target, 0, bytes);
     } else {
         bool choice = bytes == 1 && buffer->label.rank >= 0 && buffer->label.dtype == DTYPE_BOOL;
-        guess_numbers(buffer, guess_at(now, origin_current.at, choice), target, bytes);
+        guess_numbers(buffer, foretelling_guess(now, origin_current.at, choice), target, bytes);
     }
     return STATUS_OK;
-}
-
-bool foretell_choose(SourcePos at) {
-    Foretelling *now = current();
-    now->reads++;
-    return !now->ignores_reads && guess_at(now, at, true);
-}
-
-int64_t foretell_look(SourcePos at) {
-    Foretelling *now = current();
-    now->reads++;
-    return !now->ignores_reads && !guess_at(now, at, false);
-}
-
-bool foretell_ignore_reads(bool ignore) {
-    Foretelling *now = current();
-    if (!now) return false;
-    bool before = now->ignores_reads;
-    now->ignores_reads = ignore;
-    return before;
-}
-
-bool foretell_ignore_checks(void) {
-    return foretell_ignore_reads(!foretell_attempts());
-}
-
-void foretell_attempt(int more) {
-    Foretelling *now = current();
-    ASSERT(now && now->attempts + more >= 0);
-    now->attempts += more;
-}
-
-bool foretell_attempts(void) {
-    return current() && current()->attempts > 0;
-}
-
-uint64_t foretell_reads(void) {
-    return current() ? current()->reads : 0;
-}
-
-bool foretell_has_guessed(void) {
-    return current() && (current()->reads > 0 || current()->rounded_read);
-}
-
-void foretell_text_shown(void) {
-    if (current()) current()->reads++;
-}
-
-void foretell_unknown(void) {
-    Foretelling *now = current();
-    if (now && now->ignores_reads) now->reads++;
-    if (now && !now->ignores_reads) note_open(now, origin_current.at);
-}
-
-void foretell_at_most(SourcePos at) {
-    loose_at(current(), at);
-    current()->reads++;
-}
-
-bool foretell_most(const Buffer *source, int64_t most, int64_t *count) {
-    if (foretell_knows(source)) return false;
-    foretell_at_most(origin_current.at);
-    *count = most;
-    return true;
-}
-
-void foretell_bound(Buffer *buffer) {
-    ASSERT(foretelling() && buffer->device->foretold);
-    Foretold *memory = buffer->handle;
-    memory->bounded = true;
-    current()->bounded = true;
-}
-
-bool foretell_is_bounded(const Buffer *buffer) {
-    return buffer && buffer->device->foretold && ((const Foretold *)buffer->handle)->bounded;
-}
-
-void foretell_shape_read(const Buffer *buffer) {
-    if (foretell_is_bounded(buffer)) note_open(current(), origin_current.at);
-}
-
-void foretell_shape_checked(const Buffer *buffer) {
-    if (foretell_is_bounded(buffer) && foretell_attempts()) note_open(current(), origin_current.at);
-}
-
-bool foretell_knows(const Buffer *buffer) {
-    if (!buffer->device->foretold) return true;
-    const Foretold *memory = buffer->handle;
-    return memory->known;
-}
-
-void foretell_forget(Buffer *buffer) {
-    if (!buffer->device->foretold) return;
-    Foretold *memory = buffer->handle;
-    memory->known = false;
 }
 
 // --- kernels -------------------------------------------------------------------------------------
@@ -503,7 +310,7 @@ static bool has_rounded_input(const KernelCall *call) {
 }
 
 static Status run_foretold(Device *device, const KernelCall *call) {
-    Foretelling *now = current();
+    Foretelling *now = foretelling_current();
     bool before = now->planning;
     now->planning = true;
     Status status = foretold_of(device)->planner->plan(device, call);
@@ -515,7 +322,8 @@ static Status run_foretold(Device *device, const KernelCall *call) {
     note_operation(now, call);
     note_read_files(now, call);
     bool computed = is_computed(now, call), bounded = has_bounded_input(call);
-    if (bounded && now->attempts > 0) note_open(now, origin_current.at); // sizes may not agree
+    if (bounded && now->attempts > 0)
+        foretelling_note_open(now, origin_current.at); // sizes may not agree
     bool alike = true;
     if (computed) TRY(compute(now, call, &alike));
     now->rounded |= !alike;
@@ -538,10 +346,10 @@ static Status nothing_pending(Device *device) {
 }
 
 static void destroy_foretold(Device *device) {
-    const ForetoldDevice *foretold = foretold_of(device);
+    ForetoldDevice *foretold = foretold_of(device);
     device->backend = foretold->real;
     device->backend->destroy(device);
-    free((void *)(uintptr_t)foretold);
+    free(foretold);
 }
 
 void foretell_device(Device *device, const ForetellPlanner *planner) {
@@ -569,7 +377,8 @@ void foretell_device(Device *device, const ForetellPlanner *planner) {
 bool foretell_is_exact(const Device *device) {
     if (!foretelling() || !device) return true;
     uint64_t most = device->memory_limit > 0 ? device->memory_limit : device->own_bytes;
-    return !current()->bounded && (most == 0 || pool_statistics(device).peak_bytes <= most);
+    return !foretelling_current()->bounded &&
+           (most == 0 || pool_statistics(device).peak_bytes <= most);
 }
 
 // --- what was found ------------------------------------------------------------------------------
@@ -577,19 +386,24 @@ bool foretell_is_exact(const Device *device) {
 void foretell_peak_reset(const Device *device) {
     Forecast peak = {0};
     report_forecast(device, &peak);
-    if (peak.peak_bytes > current()->highest.peak_bytes) current()->highest = peak;
+    ForetoldDevice *foretold = foretold_of(device);
+    if (peak.peak_bytes > foretold->highest.peak_bytes) foretold->highest = peak;
+}
+
+void foretell_device_report(const Device *device, Forecast *out) {
+    Forecast end = {0};
+    report_forecast(device, &end);
+    const Forecast *highest = &foretold_of(device)->highest;
+    *out = highest->peak_bytes > end.peak_bytes ? *highest : end;
+    out->cached_bytes = end.cached_bytes;
+    out->cached_buffers = end.cached_buffers;
+    memcpy(out->purposes_most, end.purposes_most, sizeof end.purposes_most);
 }
 
 void foretelling_report(const Device *device, Forecast *out) {
-    Foretelling *now = current();
-    *out = (Forecast){0};
-    report_forecast(device, out);
-    if (now->highest.peak_bytes > out->peak_bytes) {
-        now->highest.cached_bytes = out->cached_bytes;
-        now->highest.cached_buffers = out->cached_buffers;
-        *out = now->highest;
-    }
-    out->sure = now->loose.count > 0 ? now->sure : find_sure(now);
+    Foretelling *now = foretelling_current();
+    foretell_device_report(device, out);
+    out->sure = now->loose.count > 0 ? now->sure : foretelling_sure(now);
     out->mapped_bytes = now->mapped_most;
     out->repacked_bytes = now->repacked_most;
     out->read_bytes = now->read_most;

@@ -142,6 +142,7 @@ typedef struct Forecast {
     bool rounded; // some numbers are unknown because the device rounds them in its own way
     uint64_t peak_bytes, cached_bytes, cached_buffers;
     uint64_t purposes[PURPOSE_COUNT];      // bytes of each at the peak
+    uint64_t purposes_most[PURPOSE_COUNT]; // and at any moment
     uint64_t mapped_bytes, repacked_bytes; // the most at any moment
     uint64_t read_bytes;                   // of mapped ones, that products read in place
     uint64_t held_bytes;                   // of the host, resident: live and cached
@@ -159,6 +160,8 @@ typedef struct Forecast {
 bool foretell_is_exact(const Device *device);
 // Before the device's peak begins anew.
 void foretell_peak_reset(const Device *device);
+// What one device holds: its peak, those that the program has reset included, and its cache.
+void foretell_device_report(const Device *device, Forecast *out);
 // After the program; before its device is closed.
 void foretelling_report(const Device *device, Forecast *out);
 

@@ -332,11 +332,18 @@ void pool_tell_timeline(Pool *pool) {
     }
 }
 
+static void count_purpose(Pool *pool, BufferPurpose purpose, uint64_t bytes) {
+    PoolOrigin *account = &pool->purposes[purpose];
+    uint64_t *most = &pool->purposes_most[purpose];
+    account_add(&pool->accounts, account, bytes);
+    if (account->live_bytes > *most) *most = account->live_bytes;
+}
+
 static void count_live(Pool *pool, Buffer *buffer) {
     PoolStatistics *statistics = &pool->statistics;
     account_add(&pool->accounts, buffer->held, buffer->bytes);
     if (UNLIKELY(buffer->purpose != PURPOSE_RESULT))
-        account_add(&pool->accounts, &pool->purposes[buffer->purpose], buffer->bytes);
+        count_purpose(pool, buffer->purpose, buffer->bytes);
     tell_timeline(buffer->held);
     pool->live_capacity += buffer->capacity;
     statistics->live_buffers++;
@@ -380,8 +387,7 @@ void pool_set_purpose(Pool *pool, Buffer *buffer, BufferPurpose purpose) {
     bool counts = !buffer->away; // only what a keeper brings is ever away while foretelling
     if (counts && buffer->purpose != PURPOSE_RESULT)
         account_subtract(&pool->accounts, &pool->purposes[buffer->purpose], buffer->bytes);
-    if (counts && purpose != PURPOSE_RESULT)
-        account_add(&pool->accounts, &pool->purposes[purpose], buffer->bytes);
+    if (counts && purpose != PURPOSE_RESULT) count_purpose(pool, purpose, buffer->bytes);
     buffer->purpose = purpose;
 }
 

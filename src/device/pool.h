@@ -58,7 +58,8 @@ struct Pool {
     Buffer *purged; // taken back while someone held them; their structs stay until the end
     PoolList cached[POOL_LISTS];
     PoolAccounts accounts;
-    PoolOrigin purposes[PURPOSE_COUNT]; // of foretold devices; results have none
+    PoolOrigin purposes[PURPOSE_COUNT];    // of foretold devices; results have none
+    uint64_t purposes_most[PURPOSE_COUNT]; // live at any moment
 };
 
 // A variable to which the runtime gives another value than the environment.

@@ -291,8 +291,10 @@ void report_forecast(const Device *device, Forecast *out) {
     out->peak_at = pool->statistics.peak_origin.at;
     out->cached_bytes = pool->statistics.cached_bytes;
     out->cached_buffers = pool->statistics.cached_buffers;
-    for (int i = 0; i < PURPOSE_COUNT; i++)
+    for (int i = 0; i < PURPOSE_COUNT; i++) {
         out->purposes[i] = account_peak_bytes(&pool->accounts, &pool->purposes[i]);
+        out->purposes_most[i] = pool->purposes_most[i];
+    }
     Holders holders = collect_holders(pool, true);
     for (size_t i = 0; i < holders.count && i < FORETELL_HOLDERS_MAX; i++)
         out->holders[out->holder_count++] =

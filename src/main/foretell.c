@@ -126,9 +126,14 @@ static json_t *found_json(const Device *device, const Forecast *forecast) {
         (json_int_t)device->memory_limit, "own", (json_int_t)device->own_bytes, "room",
         (json_int_t)room, "operation", operation, "tensor", tensor, "sure", sure, "loose",
         loose_json(forecast), "failure");
-    for (int i = PURPOSE_RESULT + 1; i < PURPOSE_COUNT; i++)
+    json_t *most = json_object();
+    for (int i = PURPOSE_RESULT + 1; i < PURPOSE_COUNT; i++) {
         json_object_set_new(found, foretell_purposes[i].key,
                             json_integer((json_int_t)forecast->purposes[i]));
+        json_object_set_new(most, foretell_purposes[i].key,
+                            json_integer((json_int_t)forecast->purposes_most[i]));
+    }
+    json_object_set_new(found, "most", most);
     return found;
 }
 
@@ -139,10 +144,13 @@ static json_t *others_json(void) {
     json_t *array = json_array();
     size_t count = devices_named(devices, OTHERS_MAX);
     for (size_t i = 0; i < count; i++) {
-        PoolStatistics statistics = pool_statistics(devices[i]);
-        json_array_append_new(array, json_pack("{s:s, s:I, s:o}", "device", devices[i]->name,
-                                               "peak", (json_int_t)statistics.peak_bytes, "at",
-                                               place_json(statistics.peak_origin.at)));
+        Forecast forecast;
+        foretell_device_report(devices[i], &forecast);
+        json_array_append_new(
+            array, json_pack("{s:s, s:I, s:o, s:o, s:I}", "device", devices[i]->name, "peak",
+                             (json_int_t)forecast.peak_bytes, "at", place_json(forecast.peak_at),
+                             "holders", holders_json(&forecast), "cached",
+                             (json_int_t)forecast.cached_bytes));
     }
     return array;
 }

@@ -58,6 +58,9 @@ static void append_others(Text *out, const json_t *found) {
         text_append_string(out, "   at ");
         append_place(out, json_object_get(other, "at"));
         text_append_char(out, '\n');
+        append_holders(out, other);
+        append_amount(out, "pool", other, "cached");
+        text_append_string(out, "   kept for later at the end\n");
     }
 }
 
@@ -94,6 +97,17 @@ static void append_doubts(Text *out, const json_t *found) {
     text_format(out, ": %s\n", json_string_value(json_object_get(failure, "message")));
 }
 
+// What is held at the peak, and where another moment has more, that.
+static void append_purpose(Text *out, const json_t *found, const ForetellPurpose *purpose) {
+    double at_peak = megabytes(found, purpose->key);
+    double most = megabytes(json_object_get(found, "most"), purpose->key);
+    if (most == 0) return;
+    append_amount(out, purpose->key, found, purpose->key);
+    text_format(out, "   %s", purpose->meaning);
+    if (most > at_peak) text_format(out, ", %.2f MB at another moment", most);
+    text_append_char(out, '\n');
+}
+
 static void append_found(Text *text, const json_t *found) {
     const json_t *operation = json_object_get(found, "operation");
     text_format(text, "=== Device memory foretold: %s %s ===\n",
@@ -106,9 +120,7 @@ static void append_found(Text *text, const json_t *found) {
     }
     text_append_char(text, '\n');
     for (int i = PURPOSE_RESULT + 1; i < PURPOSE_COUNT; i++) {
-        if (megabytes(found, foretell_purposes[i].key) == 0) continue;
-        append_amount(text, foretell_purposes[i].key, found, foretell_purposes[i].key);
-        text_format(text, "   %s\n", foretell_purposes[i].meaning);
+        append_purpose(text, found, &foretell_purposes[i]);
     }
     append_amount(text, "at once", operation, "bytes");
     text_append_string(text, "   for the largest operation, at ");

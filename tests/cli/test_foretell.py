@@ -122,6 +122,36 @@ class Words(unittest.TestCase):
         self.assertIn("optimizer         0.02 MB   of it for states of optimizers\n", out)
         self.assertNotIn("kv cache", out)
 
+    def test_what_is_held_at_another_moment_than_the_peak(self):
+        code = ("let w = learnable(randn([64, 32]))\nlet x = randn([128, 64])\n"
+                "learn { objective: mean(tanh(x @ w) ** 2), optimizer: adam(lr: 0.01), epochs: 2, progress: false }\n"
+                "let m = load_model(args()[0])\ngenerate(m, \"Once\", 30)\nm = none\nzeros([1000, 1000])\n")
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "program.tl").write_text(code)
+            found = foretold("--device", "cpu", "program.tl", FIXTURES / "models/stories260K.gguf", cwd=folder)
+            out = run("check", "--memory", "--device", "cpu", "program.tl", FIXTURES / "models/stories260K.gguf", cwd=folder).out
+        self.assertEqual((found["optimizer"], found["kv cache"], found["failure"]), (0, 0, None))
+        self.assertEqual(found["most"], {"parameters": 64 * 32 * 4, "tape": 128 * 32 * 4, "optimizer": 2 * 64 * 32 * 4,
+                                         "kv cache": 2 * 5 * 32 * 64 * 4})
+        self.assertIn("optimizer         0.00 MB   of it for states of optimizers, 0.02 MB at another moment\n", out)
+
+    def test_each_device_has_its_peak_and_holders(self):
+        code = ("let a = ones([100, 100])\nwith device(\"cpu\") { let big = ones([1000, 1000]) }\n"
+                "with device(\"cpu\") { reset_peak_memory() }\nlet b = a + 1.0\nprint(sum(b))\n")
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "program.tl").write_text(code)
+            words = ("check", "--memory", "--device", "vulkan", "program.tl")
+            result = run(*words, cwd=folder)
+            if "this build has no Vulkan device" in result.err:
+                self.skipTest("built without Vulkan")
+            found = foretold("--device", "vulkan", "program.tl", cwd=folder)
+        self.assertEqual((found["peak"], found["at"]["line"], [h["bytes"] for h in found["holders"]]), (80004, 5, [40000, 40000, 4]))
+        cpu, = found["others"]
+        self.assertEqual((cpu["device"], cpu["peak"], cpu["at"]["line"], cpu["cached"]), ("cpu", 4000000, 2, 4 << 20))
+        self.assertEqual([(h["bytes"], h["expression"]) for h in cpu["holders"]], [(4000000, "ones([1000, 1000])")])
+        self.assertIn("cpu               3.81 MB   at program.tl:2:32\nheld at the peak:\n"
+                      "     3.81 MB  100.0 %   program.tl:2:32    ones([1000, 1000])\n", result.out)
+
     def test_what_conditions_can_decide_is_bounded(self):
         result = self.check(DECIDED)
         self.assertIn("bound: no run takes more, whatever the numbers are that are read at program.tl:5:8\n", result.out)
