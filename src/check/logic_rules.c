@@ -256,6 +256,7 @@ Rule *rule_of_clause(Store *store, const Clause *clause, Span span) {
     Making making = {store, clause, rule};
     rule->relation = clause->atom.binding->relation;
     rule->span = span;
+    rule->block = clause->block;
     names_of(&making);
     terms_of(store, &clause->atom, rule->relation, rule->head);
     aggregates_of(&making);

@@ -264,6 +264,12 @@ static void declare_names(Checker *checker, ProgramNode *program) {
     check_program_parts(checker, program, equations, count);
 }
 
+static void check_logic_statement(Checker *checker, const Node *block, Node *statement) {
+    ASSERT(is_logic(statement));
+    if (statement->kind == NODE_RULE) statement->as.clause->block = block->span.begin;
+    check_statement(checker, statement);
+}
+
 void check_program_block(Checker *checker, Node *node) {
     ProgramNode *program = node->as.program;
     const NodeList *statements = &program->statements;
@@ -281,7 +287,7 @@ void check_program_block(Checker *checker, Node *node) {
         else if (is_equation(statement))
             add_equation(checker, program, statement);
         else if (is_logic(statement))
-            check_statement(checker, statement);
+            check_logic_statement(checker, node, statement);
         else
             report_item(checker, statement);
         if (statement->kind == NODE_EXPRESSION_STATEMENT) report_item(checker, statement);

@@ -27,6 +27,7 @@ typedef struct Made {
 typedef struct ProgramHandle {
     Interp *interp;
     const char *name;
+    uint32_t block; // where its text begins
     Semiring semiring;
     int64_t argument; // of the semiring
     int64_t iterations_max;

@@ -114,6 +114,7 @@ static Value make_program(Frame *frame, const ProgramCode *code) {
     ProgramHandle *program = heap_allocate_rooted(sizeof *program);
     *program = (ProgramHandle){.interp = frame->interp,
                                .name = code->name,
+                               .block = code->head.span.begin,
                                .semiring = code->semiring,
                                .iterations_max = ITERATIONS_DEFAULT,
                                .tolerance = tolerance_default,

@@ -33,11 +33,19 @@ typedef struct Lifted {
 } Lifted;
 typedef VECTOR(Lifted) LiftedList;
 
+// A relation that the block which asks has rules for, without those of other blocks meanwhile.
+typedef struct Narrowed {
+    Relation *relation;
+    RuleList all;
+} Narrowed;
+typedef VECTOR(Narrowed) NarrowedList;
+
 typedef struct Grounding {
     Store *store;
     const GroundWeights *weights;
     Uncertain uncertain;
     Ground *ground;
+    NarrowedList narrowed;
     LiftedList lifted;
     Expression anything; // of lifted goals
     Table *index;        // relation and row of the nodes behind the answers, in their order
@@ -53,6 +61,50 @@ void ground_free(Ground *ground) {
     VECTOR_FREE(&ground->leaves);
     VECTOR_FREE(&ground->groups);
     VECTOR_FREE(&ground->order);
+}
+
+// --- the rules of the block that asks
+
+static bool stands_elsewhere(const Rule *rule, uint32_t block) {
+    return rule->block != 0 && rule->block != block;
+}
+
+static void narrow_relation(Grounding *grounding, Relation *relation, uint32_t block) {
+    bool own = false, others = false;
+    for (size_t i = 0; i < relation->rules.count; i++) {
+        own |= relation->rules.items[i]->block == block;
+        others |= stands_elsewhere(relation->rules.items[i], block);
+    }
+    if (!own || !others) return;
+    relation_changed(relation);
+    VECTOR_PUSH(&grounding->narrowed, ((Narrowed){relation, relation->rules}));
+    RuleList kept = {0};
+    for (size_t i = 0; i < relation->rules.count; i++)
+        if (!stands_elsewhere(relation->rules.items[i], block))
+            VECTOR_PUSH(&kept, relation->rules.items[i]);
+    relation->rules = kept;
+}
+
+static void narrow_rules(Grounding *grounding, uint32_t block) {
+    Store *store = grounding->store;
+    for (size_t i = 0; i < store->relations.count; i++)
+        narrow_relation(grounding, store->relations.items[i], block);
+    if (grounding->narrowed.count == 0) return;
+    store_forget_begun(store);
+    store->analysed = false;
+}
+
+static void widen_rules(Grounding *grounding) {
+    for (size_t i = 0; i < grounding->narrowed.count; i++) {
+        const Narrowed *narrowed = &grounding->narrowed.items[i];
+        relation_changed(narrowed->relation);
+        VECTOR_FREE(&narrowed->relation->rules);
+        narrowed->relation->rules = narrowed->all;
+    }
+    if (grounding->narrowed.count == 0) return;
+    store_forget_begun(grounding->store);
+    grounding->store->analysed = false;
+    VECTOR_FREE(&grounding->narrowed);
 }
 
 // --- what is uncertain
@@ -543,6 +595,7 @@ Status ground_query(Store *store, const GroundQuery *query, Table **answers, Gro
     store_stay_wide(store);
     TRY(store_prepare(store));
     Grounding grounding = {.store = store, .weights = &query->weights, .ground = out};
+    narrow_rules(&grounding, query->block);
     find_uncertain(&grounding);
     lift(&grounding, query->rule);
     grounding.index = table_new(2, columns_all(2));
@@ -556,6 +609,7 @@ Status ground_query(Store *store, const GroundQuery *query, Table **answers, Gro
     table_free(grounding.index);
     lower_again(&grounding);
     VECTOR_FREE(&grounding.lifted);
+    widen_rules(&grounding);
     free(grounding.uncertain.relations);
     if (status != STATUS_OK) {
         ground_free(out);

@@ -59,6 +59,7 @@ typedef struct GroundWeights {
 typedef struct GroundQuery {
     Rule *rule;
     const Datum *initial; // of its variables
+    uint32_t block;       // the program block that asks
     GroundWeights weights;
 } GroundQuery;
 

@@ -85,6 +85,7 @@ typedef struct Rule {
     const char **variable_names; // NULL for those that no script has named
     Span span;
     uint32_t number; // its place among the rules of its store
+    uint32_t block;  // where the program block that it stands in begins; 0: in none
 } Rule;
 
 Rule *rule_new(uint32_t variable_count, uint32_t arity, uint32_t goal_count);

@@ -295,6 +295,7 @@ typedef struct Clause {
     GoalNode *goals;
     size_t goal_count;
     Node *weight;           // of a fact or rule, or NULL
+    uint32_t block;         // where the program block around a rule begins; 0: in none
     VECTOR(Word) variables; // filled by check; text NULL: one that stands for an expression
 } Clause;
 

@@ -187,7 +187,7 @@ static uint32_t outputs_open(const QueryCode *query, const Datum *initial, Term 
 static Value ground_value(const Found *found) {
     if (found->scores.kind == VALUE_ABSENT) return value_bool(found->answers->count > 0);
     return found->answers->count > 0 ? value_retain(found->scores.as.list->items[0])
-                                     : value_float(0.0);
+                                     : found->nothing;
 }
 
 static Value answers_value(const QueryCode *query, const Datum *initial, const Found *found) {
@@ -287,7 +287,7 @@ static Status query_begin(Frame *frame, const QueryCode *query, Datum *initial, 
 
 // False: it unwinds. What is found is released with found_free.
 static bool query_ask(Frame *frame, const QueryCode *query, Datum *initial, Found *found) {
-    *found = (Found){.scores = value_absent()};
+    *found = (Found){.scores = value_absent(), .nothing = value_float(0.0)};
     return query_begin(frame, query, initial, found) == STATUS_OK;
 }
 

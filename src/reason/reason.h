@@ -92,6 +92,7 @@ uint64_t weight_group_new(Reasoner *reasoner);
 typedef struct Found {
     Table *answers;
     Value scores;    // of a program block: a list; else ABSENT
+    Value nothing;   // the score of what has no way, a number
     Text *explained; // how they are found, of `explain`, or the best ways to them; else NULL
 } Found;
 

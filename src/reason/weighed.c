@@ -5,6 +5,7 @@
 #include "device/foretell.h"
 #include "equation/named.h"
 #include "equation/program.h"
+#include "equation/semiring.h"
 #include "logic/weigh.h"
 #include "logic/weighers.h"
 #include "reason/reason.h"
@@ -274,7 +275,7 @@ static Status weighed_make(Weighed *weighed, Rule *rule, const Datum *initial, e
                            Table **answers) {
     Reasoner *reasoner = weighed->reasoner;
     GroundWeights weights = {reasoner, weight_of_fact, weight_of_rule, weight_group, certain};
-    GroundQuery query = {rule, initial, weights};
+    GroundQuery query = {rule, initial, weighed->program->block, weights};
     TRY(ground_query(reasoner->store, &query, answers, &weighed->ground));
     return weigh(weighed);
 }
@@ -293,6 +294,8 @@ Status query_weigh(Reasoner *reasoner, Rule *rule, const Datum *initial, Value p
     out->answers = NULL;
     TRY(value_to_handle(program, &handle_program, "what stands before the relation", &payload));
     Weighed weighed = {.reasoner = reasoner, .program = payload};
+    Semiring semiring = weighed.program->semiring;
+    out->nothing = score_value(semiring, semiring_zero(semiring));
     bool probabilities = are_probabilities(weighed.program->semiring);
     Status status =
         weighed_make(&weighed, rule, initial, probabilities ? CERTAIN_LEFT_OUT : CERTAIN_EXPLAINED,
