@@ -4,6 +4,7 @@
 #include "eval/scalar.h"
 
 #include "eval/formula.h"
+#include "value/items.h"
 
 // An operand that needs no evaluation: `fixed` points to a global or a constant; else a slot.
 typedef struct Operand {
@@ -18,6 +19,7 @@ typedef struct ScalarCode {
     Operand left, right;
     const Code *left_code, *right_code;
     Operand target;   // of stores
+    bool extends;     // x + e that is stored in x, which lies ready
     const Code *next; // what a store goes on to, or NULL
 } ScalarCode;
 
@@ -83,12 +85,34 @@ static inline const Value *operand_constant(const Frame *frame, const Operand *o
 
 // --- forms: where the operands of an operator are
 
+// x = x + e: whether nobody but the variable and the operand holds the list, which may grow then.
+static bool list_is_its_own(const Frame *frame, const ScalarCode *code, Value left) {
+    if (!code->extends || left.kind != VALUE_LIST) return false;
+    const Value *held = operand_any(frame, &code->left);
+    return held->kind == VALUE_LIST && held->as.list == left.as.list &&
+           left.as.list->counted.refs == 2;
+}
+
+// False: the general way has to say.
+static bool list_extend(List *list, Value right) {
+    bool array = right.kind == VALUE_TENSOR && tensor_rank(right.as.tensor) > 0;
+    if (right.kind != VALUE_LIST && !array) return false;
+    SCOPED_VALUE(items) = array ? tensor_to_list(right.as.tensor) : value_retain(right);
+    if (failed(items)) return false;
+    list_append(list, items.as.list->items, items.as.list->count);
+    return true;
+}
+
 // The general way. Takes the operands, of which the right one may have failed.
 static __attribute__((noinline)) Value scalar_apply(Frame *frame, const ScalarCode *code,
                                                     Value left, Value right) {
     if (failed(right)) {
         value_release(left);
         return right;
+    }
+    if (UNLIKELY(list_is_its_own(frame, code, left)) && list_extend(left.as.list, right)) {
+        value_release(right);
+        return left;
     }
     Operands operands = {.left = left,
                          .right = right,
@@ -342,9 +366,18 @@ bool code_is_arithmetic(const Code *code) {
     return code_is_arithmetic(scalar->left_code) && code_is_arithmetic(scalar->right_code);
 }
 
+// Before the value's code is copied or run.
+static void note_extension(const Code *value, int slot, const Value *global) {
+    ScalarCode *code = (ScalarCode *)(uintptr_t)value;
+    Operand left = {0};
+    if (code->op != OPERATOR_ADD || !operand_of(code->left_code, &left)) return;
+    code->extends = global ? left.fixed == global : !left.fixed && left.offset == slot_offset(slot);
+}
+
 const Code *lower_scalar_store(Lowering *lowering, int slot, Value *global, const Code *value) {
     value = formula_general(value);
     int form = find_form(value);
+    if (form >= 0) note_extension(value, slot, global);
     if (form < 0 || !forms[((const ScalarCode *)value)->op].store[form]) return NULL;
     if (global && form > FORM_READY) return NULL;
     if (global) form = FORM_READY;
