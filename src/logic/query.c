@@ -143,15 +143,20 @@ static Status goals_sort(Store *store, const Rule *query, const Datum *initial, 
 }
 
 // Whether a relation that is asked again and again should rather be complete: when all of its rows,
-// guessed from those that the questions so far have made, are not many.
+// guessed from those that the questions so far have made, are not many, nor, where edits came
+// between, many more than those. What edits do not keep complete is asked twice as often before.
 static bool is_worth_completing(const Store *store, Relation *relation) {
     ASSERT(relation_is_derived(relation));
-    enum { QUESTIONS_MIN = 64, ROWS_MAX = 4000000 };
-    if (relation->asked_version != store->version) relation->asked = 0;
-    if (relation->asked == 0) relation->asked_rows = 0;
-    relation->asked_version = store->version;
-    if (++relation->asked <= QUESTIONS_MIN) return false;
-    return relation->asked_rows / relation->asked * store->constants.entries.count < ROWS_MAX;
+    enum { QUESTIONS_MIN = 64, DOUBLINGS_MAX = 32, MORE_MAX = 4, ROWS_MAX = 4000000 };
+    uint64_t constants = store->constants.entries.count;
+    if (relation->asked++ == 0) relation->asked_version = store->version;
+    if (relation->asked <= (uint64_t)QUESTIONS_MIN << relation->completed) return false;
+    bool edited = relation->asked_version != store->version;
+    if (edited && relation->asked * MORE_MAX < constants) return false;
+    if (relation->asked_rows / relation->asked * constants >= ROWS_MAX) return false;
+    if (relation->completed < DOUBLINGS_MAX) relation->completed++;
+    relation->asked = relation->asked_rows = 0;
+    return true;
 }
 
 // Makes the rows that the goal needs: those with its values, where that is possible; else all. The

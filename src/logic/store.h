@@ -66,9 +66,10 @@ struct Relation {
     uint64_t effort;         // rows gone through to make `derived` from the beginning
     uint64_t counted;        // pairs, counted without making them
     uint64_t counted_version;
-    uint64_t asked_version; // of the store, when it was last asked with values
-    uint32_t asked;         // how often since that version
-    uint64_t asked_rows;    // and what that has made
+    uint64_t asked;         // how often with values, since it was last complete
+    uint64_t asked_version; // of the store, at the first of those questions
+    uint64_t asked_rows;    // what they have made
+    uint32_t completed;     // how often that was instead
     Table *saved;           // the facts as they were at the store's mark, once they change
     // Of logic/upkeep/upkeep.h: facts that have changed since `derived` was made, and whether they
     // were there; rows that this has added and taken away; the heights of rows, and rows whose
