@@ -51,7 +51,16 @@ static Status embedding_names(const Embedding *embedding, Table **out) {
     return status;
 }
 
-// Uniform in -bound..bound, or normal.
+// Rows of length 1, as readings of what is superposed want them (soft.c).
+static Status unit_rows(Tensor *drawn, Tensor **out) {
+    OpAttributes rows = {
+        .given = ATTRIBUTE_BIT(dim) | ATTRIBUTE_BIT(keepdim), .dim = 1, .keepdim = true};
+    SCOPED_TENSOR(lengths);
+    TRY(op_with(OP_norm, &drawn, 1, &rows, &lengths));
+    return op_with(OP_div, (Tensor *const[]){drawn, lengths}, 2, NULL, out);
+}
+
+// Uniform in -bound..bound, normal, or in all directions alike.
 static Status random_rows(const Embedding *embedding, const Shape *shape, Tensor **out) {
     OpAttributes attributes = {.given = ATTRIBUTE_BIT(shape), .shape = *shape};
     double dimension = (double)embedding->dimension, rows = (double)shape->dims[0];
@@ -63,8 +72,8 @@ static Status random_rows(const Embedding *embedding, const Shape *shape, Tensor
         return compose_with_number(OP_mul, centred, 2 * sqrt(6 / (rows + dimension)), out);
     }
     TRY(op_with(OP_randn, NULL, 0, &attributes, &drawn));
-    double scale = embedding->init == INIT_HE ? sqrt(2 / dimension) : 1.0;
-    return compose_with_number(OP_mul, drawn, scale, out);
+    if (embedding->init == INIT_RANDOM) return unit_rows(drawn, out);
+    return compose_with_number(OP_mul, drawn, sqrt(2 / dimension), out);
 }
 
 static Status new_rows(const Embedding *embedding, int64_t count, Tensor **out) {
