@@ -435,10 +435,38 @@ void check_drawn(Checker *checker, Node *node) {
     check_clause_of(check);
 }
 
+static bool atom_has_constant(const AtomNode *atom, const Word *word) {
+    for (size_t i = 0; i < atom->count; i++) {
+        const Node *value = atom->terms[i].value;
+        if (atom->terms[i].kind == TERM_NODE_CONSTANT && value->kind == NODE_NAME &&
+            strcmp(value->as.name.word.text, word->text) == 0)
+            return true;
+    }
+    return false;
+}
+
+// R(x) <- E(x) where no column is called x: a constant, and hardly meant.
+static void warn_small_letters(Checker *checker, const Clause *clause) {
+    ReportExtra extra = {.help = "a variable of a rule begins with a capital letter"};
+    for (size_t i = 0; i < clause->atom.count; i++) {
+        const TermNode *term = &clause->atom.terms[i];
+        if (term->kind != TERM_NODE_CONSTANT || term->value->kind != NODE_NAME) continue;
+        const Word *word = &term->value->as.name.word;
+        bool read = false;
+        for (size_t j = 0; j < clause->goal_count; j++)
+            read |= atom_has_constant(&clause->goals[j].atom, word);
+        if (!read || word_is_long(word) || logic_is_constant(checker, word)) continue;
+        report_warning(checker, term->value->span, &extra,
+                       "`%s` is a constant, which no fact and no entity type names", word->text);
+        return; // once a rule
+    }
+}
+
 void check_rule(Checker *checker, Node *node) {
     check_expression(checker, node->as.clause->weight);
     check_plain_clause(checker, node->as.clause, CLAUSE_RULE);
     check_head(checker, node->as.clause);
+    warn_small_letters(checker, node->as.clause);
 }
 
 void check_retract(Checker *checker, Node *node) {

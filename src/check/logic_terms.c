@@ -290,7 +290,11 @@ static void check_column_type(ClauseCheck *check, const AtomNode *atom, size_t c
         const char *name = declaration->kind == NODE_RELATION
                                ? declaration->as.relation.columns[column].text
                                : "the name";
-        ReportExtra extra = {.note = "it is declared here", .note_span = atom->binding->word.span};
+        bool word = check->kind == CLAUSE_RULE && term->value->kind == NODE_NAME;
+        ReportExtra extra = {.help =
+                                 word ? "a variable of a rule begins with a capital letter" : NULL,
+                             .note = "it is declared here",
+                             .note_span = atom->binding->word.span};
         report(check->checker, STATUS_TYPE, term->value->span, &extra,
                "column `%s` of %s does not hold values of type %s", name, atom->binding->word.text,
                term->value->kind == NODE_NAME ? "string" : literal_kind(term->value));

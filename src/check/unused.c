@@ -107,10 +107,22 @@ static bool is_method(const Finder *finder, const char *name) {
     return false;
 }
 
+// adam_step(p, g, m, v, lr) as a statement moves a parameter p, but m and v stay what they were.
+static void check_moments_lost(const Finder *finder, const Node *value) {
+    if (value->kind != NODE_CALL || value->as.call.callee->kind != NODE_NAME) return;
+    const Binding *binding = value->as.call.callee->as.name.binding;
+    if (!binding || binding->kind != BINDING_BUILTIN ||
+        strcmp(binding->builtin->signature.name, "adam_step") != 0)
+        return;
+    report_warning(finder->checker, value->span, NULL,
+                   "the moments are lost: p, m, v = adam_step(p, g, m, v, lr) keeps them");
+}
+
 static void check_lost(const Finder *finder, const Node *statement) {
     if (statement->kind != NODE_EXPRESSION_STATEMENT || statement->as.expression.unused_start)
         return;
     const Node *value = statement->as.expression.value;
+    check_moments_lost(finder, value);
     bool measured =
         value->span.begin >= finder->bench.begin && value->span.end <= finder->bench.end;
     if (measured || !changes_nothing(value)) return;

@@ -175,8 +175,11 @@ void lexer_end_placeholder(Lexer *lexer) {
             text_append_char(&lexer->scratch, *lexer->at++);
         if (lexer_peek(lexer, 0) != '}') {
             Span span = {lexer_position(lexer, begin), lexer_position(lexer, lexer->at)};
-            lexer_fail(lexer, span, "a placeholder is written {value} or {value:spec}, as {x:.3}",
-                       "expected `}` to end the placeholder's format");
+            const char *help = "a placeholder is written {value} or {value:spec}, as {x:.3}";
+            if (lexer_peek(lexer, 0) == '{')
+                help =
+                    "a spec is text: format(\"{:>\" + str(width) + \"}\", x) takes one from values";
+            lexer_fail(lexer, span, help, "expected `}` to end the placeholder's format");
             lexer_add(lexer, TOKEN_ERROR, begin);
         } else {
             add_text(lexer, TOKEN_FORMAT_SPEC, begin, false);

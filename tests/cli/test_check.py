@@ -8,12 +8,22 @@ from pathlib import Path
 from tl import ROOT, TL
 
 LOST = "this value is not used, and computing it changes nothing"
+MOMENTS = "the moments are lost: p, m, v = adam_step(p, g, m, v, lr) keeps them"
 LEFT = "this is never reached: the statement above leaves the block"
 ARM = "this arm is never reached"
 REPLACED = "this replaces `%s`, whose value was never used"
 
 # A comment says what is warned of in its line; nothing else may be.
 WARNED = {
+    "moments": f"""let p = learnable([1.0, -1.0])
+let (m, v) = (zeros([2]), zeros([2]))
+backward(sum(p ** 2))
+p, m, v = adam_step(p, grad(p), m, v, 0.1)
+for i in 0..2 {{
+    adam_step(p, grad(p), m, v, 0.1) // {MOMENTS}
+}}
+print(p, m, v)
+""",
     "lost": f"""let xs = list(3, 1)
 xs.sorted() // {LOST}
 relu([1.0]) // {LOST}

@@ -135,9 +135,27 @@ static bool suggest_list(const Signature *signature, const InferArguments *a, in
     return true;
 }
 
+// zero([3]): a function with or without an s at its end that takes what is given.
+static bool suggest_plural(RuleCall *call, const char *name, const InferArguments *a) {
+    SCOPED_TEXT(other);
+    size_t length = strlen(name);
+    bool plural = name[length - 1] == 's';
+    text_format(&other, "%.*s%s", (int)(length - plural), name, plural ? "" : "s");
+    const Builtin *row = catalog_find(text_get(&other), other.length);
+    for (; row; row = row->next_overload) {
+        const Operand *misfit;
+        int param;
+        call->row = row;
+        if (!place(call, a) || form_accepts(call, false, &misfit, &param) != ANSWER_YES) continue;
+        fail_help("did you mean `%s`? %s", text_get(&other), row->signature_text);
+        return true;
+    }
+    return false;
+}
+
 // The argument for a parameter of the row, which cannot be that; records the failure.
-static void fail_misfit(const Builtin *row, const InferArguments *a, const Operand *misfit,
-                        int param) {
+static void fail_misfit(RuleCall *call, const Builtin *row, const InferArguments *a,
+                        const Operand *misfit, int param) {
     ASSERT(param >= 0 && param < row->signature.count);
     const Signature *signature = &row->signature;
     SCOPED_TEXT(text);
@@ -145,7 +163,8 @@ static void fail_misfit(const Builtin *row, const InferArguments *a, const Opera
     fail(STATUS_TYPE, "%s: %s must be %s, but it is %s", signature->name,
          signature->params[param].name, acceptance[signature->params[param].kind].wanted,
          text_get(&text));
-    if (!suggest_list(signature, a, param)) fail_help("%s", row->signature_text);
+    if (!suggest_list(signature, a, param) && !suggest_plural(call, signature->name, a))
+        fail_help("%s", row->signature_text);
 }
 
 // The form that is certainly taken; NULL where that cannot be told or none fits.
@@ -172,7 +191,7 @@ static const Builtin *choose(RuleCall *call, const Builtin *row, const InferArgu
         }
     }
     if (placed == 1 && misfit) {
-        fail_misfit(only, a, misfit, param);
+        fail_misfit(call, only, a, misfit, param);
         infer_report(call->in, span, misfit, 1);
     }
     return NULL;
