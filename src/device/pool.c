@@ -250,7 +250,20 @@ static Status foresee(Pool *pool) {
     return large(foresight->context, pool->limit);
 }
 
-Status pool_acquire_room(Pool *pool, size_t bytes, Buffer **out) {
+static Status take_new(Pool *pool, size_t capacity, Buffer **out) {
+    Buffer *buffer = NULL;
+    evict_idle(pool);
+    note_large(pool, capacity);
+    Status status = memory_refuses(capacity) ? STATUS_OK : ask_device(pool, capacity, &buffer);
+    if (status == STATUS_MEMORY) status = ask_again(pool, capacity, &buffer);
+    if (status == STATUS_OK && !buffer) status = STATUS_MEMORY; // refused for a test
+    if (status != STATUS_OK) return status;
+    pool->statistics.allocations++;
+    *out = buffer;
+    return STATUS_OK;
+}
+
+static inline Status take_room(Pool *pool, size_t bytes, Buffer **out) {
     if (UNLIKELY(bytes > PTRDIFF_MAX - CLASS_LARGE_STEP_BYTES)) return STATUS_MEMORY;
     size_t capacity;
     int list = class_list(bytes, &capacity);
@@ -258,13 +271,8 @@ Status pool_acquire_room(Pool *pool, size_t bytes, Buffer **out) {
     if (LIKELY(buffer != NULL)) {
         pool->statistics.reuses++;
     } else {
-        evict_idle(pool);
-        note_large(pool, capacity);
-        Status status = memory_refuses(capacity) ? STATUS_OK : ask_device(pool, capacity, &buffer);
-        if (status == STATUS_MEMORY) status = ask_again(pool, capacity, &buffer);
-        if (status == STATUS_OK && !buffer) status = STATUS_MEMORY; // refused for a test
+        Status status = take_new(pool, capacity, &buffer);
         if (status != STATUS_OK) return status;
-        pool->statistics.allocations++;
     }
     if (UNLIKELY(pool->device->foretold))
         pool->device->backend->memory_taken(buffer->handle, bytes);
@@ -272,8 +280,12 @@ Status pool_acquire_room(Pool *pool, size_t bytes, Buffer **out) {
     return STATUS_OK;
 }
 
+Status pool_acquire_room(Pool *pool, size_t bytes, Buffer **out) {
+    return take_room(pool, bytes, out);
+}
+
 Status pool_acquire(Pool *pool, size_t bytes, const BufferLabel *label, Buffer **out) {
-    Status status = pool_acquire_room(pool, bytes, out);
+    Status status = take_room(pool, bytes, out);
     if (UNLIKELY(pool->foresees)) {
         Status foreseen = foresee(pool);
         if (foreseen != STATUS_OK && status == STATUS_OK) pool_return(pool, *out);
@@ -312,15 +324,18 @@ static void unlink_live(Pool *pool, Buffer *buffer) {
 }
 
 // Between two moments that a timeline knows, small changes are not told apart.
-static void tell_timeline(PoolOrigin *account) {
-    Timeline *timeline = timeline_current();
-    if (LIKELY(!timeline)) return;
+static void tell(Timeline *timeline, PoolOrigin *account) {
     uint64_t more = account->live_bytes - account->told_bytes;
     if (account->told_at == timeline->last && more + UNTOLD_BYTES < 2 * UNTOLD_BYTES) return;
     if (more + TIMED_BYTES >= 2 * TIMED_BYTES) timeline_look(timeline);
     timeline_hold(timeline, account->origin, account->live_bytes);
     account->told_bytes = account->live_bytes;
     account->told_at = timeline->last;
+}
+
+static inline void tell_timeline(PoolOrigin *account) {
+    Timeline *timeline = timeline_current();
+    if (UNLIKELY(timeline != NULL)) tell(timeline, account);
 }
 
 void pool_tell_timeline(Pool *pool) {
@@ -339,7 +354,7 @@ static void count_purpose(Pool *pool, BufferPurpose purpose, uint64_t bytes) {
     if (account->live_bytes > *most) *most = account->live_bytes;
 }
 
-static void count_live(Pool *pool, Buffer *buffer) {
+static inline void count_live(Pool *pool, Buffer *buffer) {
     PoolStatistics *statistics = &pool->statistics;
     account_add(&pool->accounts, buffer->held, buffer->bytes);
     if (UNLIKELY(buffer->purpose != PURPOSE_RESULT))
@@ -356,7 +371,7 @@ static void count_live(Pool *pool, Buffer *buffer) {
     }
 }
 
-static void uncount_live(Pool *pool, Buffer *buffer) {
+static inline void uncount_live(Pool *pool, Buffer *buffer) {
     account_subtract(&pool->accounts, buffer->held, buffer->bytes);
     if (UNLIKELY(buffer->purpose != PURPOSE_RESULT))
         account_subtract(&pool->accounts, &pool->purposes[buffer->purpose], buffer->bytes);

@@ -202,16 +202,25 @@ static bool suits_directly(const Param *param, Value value) {
 }
 
 // Strings stay where the signature has them.
-static Status set_default(Preparation *p, AttributeId id, const Param *param) {
-    if (param->default_kind == DEFAULT_INT)
-        return set_attribute(p, id, value_int(param->fallback.integer));
-    if (param->default_kind == DEFAULT_FLOAT)
-        return set_attribute(p, id, value_float(param->fallback.number));
-    if (param->default_kind == DEFAULT_BOOL)
-        return set_attribute(p, id, value_bool(param->fallback.boolean));
-    ASSERT(attribute_table[id].kind == ATTRIBUTE_KIND_STRING);
+static Status set_default(Preparation *p, const Builtin *row, int index) {
+    const Param *param = &row->signature.params[index];
+    AttributeId id = attribute_of(row, index);
+    void *field = (char *)&p->attributes + attribute_table[id].offset;
+    if (param->default_kind == DEFAULT_INT || param->default_kind == DEFAULT_FLOAT) {
+        bool integer = param->default_kind == DEFAULT_INT;
+        p->what = parameter_name(row, index);
+        return set_attribute(p, id,
+                             integer ? value_int(param->fallback.integer)
+                                     : value_float(param->fallback.number));
+    }
     p->attributes.given |= 1ull << id;
-    *(const char **)((char *)&p->attributes + attribute_table[id].offset) = param->fallback.string;
+    if (param->default_kind == DEFAULT_BOOL) {
+        ASSERT(attribute_table[id].kind == ATTRIBUTE_KIND_BOOL);
+        *(bool *)field = param->fallback.boolean;
+    } else {
+        ASSERT(attribute_table[id].kind == ATTRIBUTE_KIND_STRING);
+        *(const char **)field = param->fallback.string;
+    }
     return STATUS_OK;
 }
 
@@ -270,8 +279,7 @@ static Status prepare_directly(Preparation *p, const Builtin *row, const Value *
             p->what = parameter_name(row, i);
             TRY(set_attribute(p, attribute_of(row, i), values[i]));
         } else if (param->default_kind != DEFAULT_ABSENT) {
-            p->what = parameter_name(row, i);
-            TRY(set_default(p, attribute_of(row, i), param));
+            TRY(set_default(p, row, i));
         }
     }
     return STATUS_OK;

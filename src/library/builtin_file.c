@@ -11,6 +11,7 @@
 #include "base/file_replace.h"
 #include "base/folder.h"
 #include "base/memory.h"
+#include "base/runtime.h"
 #include "base/sandbox.h"
 #include "base/utf8.h"
 #include "device/foretell.h"
@@ -144,7 +145,7 @@ Value builtin_write_file(BuiltinCall *call) {
 static Value split_lines(const Text *text) {
     Value list = value_list(0);
     const char *at = text_get(text), *end = at + text->length;
-    while (at < end) {
+    while (at < end && !runtime_interrupts(runtime_current)) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         size_t length = (size_t)((newline ? newline : end) - at);
         size_t shown = length > 0 && at[length - 1] == '\r' ? length - 1 : length;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "base/runtime.h"
 #include "base/utf8.h"
 #include "value/convert.h"
 #include "value/items.h"
@@ -46,7 +47,7 @@ static bool is_space(char c) {
 
 static Value split_words(const String *text) {
     Value list = value_list(0);
-    for (size_t at = 0; at < text->length;) {
+    for (size_t at = 0; at < text->length && !runtime_interrupts(runtime_current);) {
         while (at < text->length && is_space(text->bytes[at])) at++;
         size_t begin = at;
         while (at < text->length && !is_space(text->bytes[at])) at++;
@@ -65,7 +66,7 @@ Value builtin_split(BuiltinCall *call) {
     for (;;) {
         const char *found = memmem(at, (size_t)(end - at), separator->bytes, separator->length);
         list_push(list.as.list, value_string(at, (size_t)((found ? found : end) - at)));
-        if (!found) return list;
+        if (!found || runtime_interrupts(runtime_current)) return list;
         at = found + separator->length;
     }
 }
@@ -108,7 +109,7 @@ Value builtin_ends_with(BuiltinCall *call) {
 static Value map_codepoints(const String *text, utf8proc_int32_t (*map)(utf8proc_int32_t)) {
     Text result = {0};
     uint32_t codepoint;
-    for (size_t at = 0; at < text->length;) {
+    for (size_t at = 0; at < text->length && !runtime_interrupts(runtime_current);) {
         size_t size = utf8_decode(text->bytes + at, text->length - at, &codepoint);
         if (size)
             text_append_codepoint(&result, (uint32_t)map((utf8proc_int32_t)codepoint));
