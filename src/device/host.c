@@ -76,9 +76,9 @@ void host_state(const Device *device, uint64_t values, HostStatement *out) {
         .code = resident.code,
         .stacks = resident.stacks,
     };
-    out->values = take(&left, values);
     out->buffers = take(&left, pool.small_bytes + pool.large_bytes);
     out->tables = take(&left, used > pool.small_bytes ? used - pool.small_bytes : 0);
+    out->values = take(&left, values); // of their heap much may never have been touched
     out->kept = take(&left, heap.fordblks);
     out->other = left;
     ASSERT(out->values + out->buffers + out->tables + out->kept + out->other == resident.anonymous);

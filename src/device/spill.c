@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -402,8 +403,17 @@ static Buffer *hand_over(Pool *pool, void *memory, size_t capacity) {
     return taken;
 }
 
+// Memory that leaves and comes back all the time would go to the system and be taken, and made
+// zeros, again each time.
+static void keep_freed_memory(void) {
+    enum { KEPT_BYTES = 16 << 20, FROM_SYSTEM_BYTES = 4 << 20 };
+    (void)mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+    (void)mallopt(M_MMAP_THRESHOLD, FROM_SYSTEM_BYTES);
+}
+
 Status spill_make_room(Pool *pool, size_t capacity, Buffer **out) {
     uint64_t limit = pool->limit, freed = 0;
+    if (!pool->spill.active) keep_freed_memory();
     pool->spill.active = pool->spill.watched = true;
     if (limit > 0 && capacity > limit) return STATUS_MEMORY;
     Buffer *next = pool->live_oldest;

@@ -40,6 +40,11 @@ class HostMemory(unittest.TestCase):
         if "vulkan" not in os.environ.get("TL_DEVICE", "") or "software driver" in run("devices").out:
             self.assertGreaterEqual(parts["buffers"], 4096 * 4096 * 4 + 200 * 40000)
 
+    def test_a_heap_that_is_not_all_touched_takes_nothing_from_buffers(self):
+        parts = self.explains('let s = "x" * 30000000\nlet l = [str(i) for i in 0..300000]\nlet t = ones([4096, 1024])\nlet u = t + 1.0\nsynchronize()\n')
+        if "vulkan" not in os.environ.get("TL_DEVICE", "") or "software driver" in run("devices").out:
+            self.assertGreaterEqual(parts["buffers"], 2 * 4096 * 1024 * 4)
+
     def test_products_and_training(self):
         self.explains("""
             let w = learnable(randn([512, 512]))

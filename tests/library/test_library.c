@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/runtime.h"
+
 static Value builtin(const char *name) {
     return (Value){.kind = VALUE_BUILTIN, .as.builtin = catalog_find(name, strlen(name))};
 }
@@ -277,6 +279,17 @@ static void test_memory_numbers(void **state) {
     expect_text(CALL("env", S("TL_NO_SUCH_NAME")), "none");
 }
 
+// What they have until then nobody sees: the next statement fails.
+static void test_an_interrupt_ends_what_goes_through_a_text(void **state) {
+    (void)state;
+    runtime_interrupt(runtime_current, INTERRUPT_SIGNAL);
+    expect_text(CALL("split", S("a,b,c"), S(",")), "[\"a\"]");
+    expect_text(CALL("split", S("a b c")), "[]");
+    expect_text(CALL("upper", S("abc")), "\"\"");
+    (void)runtime_take_interrupts(runtime_current, INTERRUPT_SIGNAL);
+    expect_text(CALL("split", S("a,b,c"), S(",")), "[\"a\", \"b\", \"c\"]");
+}
+
 int main(void) {
     heap_start();
     const struct CMUnitTest tests[] = {
@@ -286,6 +299,7 @@ int main(void) {
         cmocka_unit_test(test_functions_over_elements),
         cmocka_unit_test(test_sorting_is_stable),
         cmocka_unit_test(test_text),
+        cmocka_unit_test(test_an_interrupt_ends_what_goes_through_a_text),
         cmocka_unit_test(test_regular_expressions),
         cmocka_unit_test(test_numbers_from_text),
         cmocka_unit_test(test_small_mathematics),
