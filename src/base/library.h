@@ -10,7 +10,7 @@
 
 typedef struct Library {
     const char *file;         // "libopenblas.so.0"
-    const char *purpose;      // for the error: "products of matrices"
+    const char *purpose;      // for the error: "decompositions of matrices"
     const char *package;      // of Debian
     bool global;              // its names serve libraries that are loaded after it
     const char *const *names; // of the functions that are wanted

@@ -96,7 +96,7 @@ void host_report(const HostStatement *statement, Text *out) {
         {statement->mapped, "files that are read in place"},
         {statement->code, "the program and its libraries"},
         {statement->stacks, "stacks"},
-        {statement->other, "other: work areas of BLAS and of drivers"},
+        {statement->other, "other: work areas of LAPACK and of drivers"},
     };
     text_format(out, "=== Host memory: %.2f MB resident ===\n",
                 (double)statement->resident / 0x1p20);

@@ -15,7 +15,7 @@ typedef struct HostStatement {
     uint64_t mapped;   // of files that are read in place
     uint64_t code;     // the program and its libraries, with their data
     uint64_t stacks;
-    uint64_t other; // what none of these explains: work areas of BLAS and of drivers
+    uint64_t other; // what none of these explains: work areas of LAPACK and of drivers
 } HostStatement;
 
 // `values` is what the collector has for values; device NULL: none was opened.

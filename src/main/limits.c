@@ -14,8 +14,8 @@
 #include "base/number.h"
 #include "base/sandbox.h"
 #include "check/check.h"
-#include "device/cpu/blas.h"
 #include "device/cpu/cpu.h"
+#include "device/cpu/lapack.h"
 #include "main/command.h"
 #include "ranks/ranks.h"
 #include "value/heap.h"
@@ -123,9 +123,9 @@ static Status limit_data(size_t bytes) {
     return fail(STATUS_SETTING, "--host-limit: %s", strerror(errno));
 }
 
-// The work areas of matrix products and the stacks of threads are not the program's.
+// The work areas of decompositions and the stacks of threads are not the program's.
 static Status limit_host(size_t bytes) {
-    if (blas_load() != STATUS_OK) error_clear();
+    if (lapack_load() != STATUS_OK) error_clear();
     cpu_start_threads();
     return limit_data(bytes);
 }

@@ -87,15 +87,15 @@ class HostLimit(unittest.TestCase):
                               options=self.OPTIONS + more, env={"TL_THREADS": threads})
             self.assertEqual((result.status, result.out), (0, "true 3\n"), result.err)
 
-    def test_a_process_without_room_for_products_says_so(self):
+    def test_a_process_without_room_for_decompositions_says_so(self):
         need_no_sanitizer("needs the whole address space")
         def limit():
             resource.setrlimit(resource.RLIMIT_AS, (450 << 20, 450 << 20))
-        process = subprocess.run([TL, "--device", "cpu", "-e", "print(sum(randn([600, 600]) @ randn([600, 600])))"],
+        process = subprocess.run([TL, "--device", "cpu", "-e", "print(svd(randn([600, 600])))"],
                                  preexec_fn=limit, capture_output=True, timeout=60,
                                  env={**os.environ, "TL_THREADS": "2"})
         self.assertEqual(process.returncode, 1)
-        self.assertIn(b"out of memory: the system refused 512 MB for the work areas of matrix products on 2 threads",
+        self.assertIn(b"out of memory: the system refused 512 MB for the work areas of decompositions on 2 threads",
                       process.stderr)
 
 

@@ -19,7 +19,7 @@ ALLOWED = {
     # loaded once
     "base/library.c": ("lock", "of loading"),
     "catalog/catalog.c": ("once rows slots", "the catalog, parsed once, never changed"),
-    "device/cpu/blas.c": ("blas blas_library done lapack lapack_library lock prepared", "a loaded library; done: of a thread"),
+    "device/cpu/lapack.c": ("blas blas_library done lapack lapack_library lock prepared set_threads", "loaded libraries; done: of a thread"),
     "model/npz.c": ("library zip_library", "a loaded library"),
     "model/onnx.c": ("library protobuf_library", "a loaded library"),
     "serve/http.c": ("http_library library", "a loaded library"),

@@ -9,7 +9,6 @@ from unittest import mock
 
 from tl import ROOT, TL, run
 
-PRODUCT = "let x = ones([400, 400])\nprint((x @ x)[0, 0])\n"
 INVERSE = "print(inv(eye(2))[0, 0])\n"
 
 
@@ -23,11 +22,10 @@ def run_without(library, code):
 class Libraries(unittest.TestCase):
     def test_not_needed(self):
         for library in ("libopenblas.so.0", "liblapacke.so.3"):
-            result = run_without(library, "print(ones([2]) + 1)")
-            self.assertEqual((result.status, result.out), (0, "[2. 2.]\n"), result.err)
+            result = run_without(library, "let x = ones([400, 400])\nprint((x @ x)[0, 0])")
+            self.assertEqual((result.status, result.out), (0, "400.0\n"), result.err)
 
     def test_found(self):
-        self.assertEqual(run("-e", PRODUCT).out, "400.0\n")
         self.assertEqual(run("-e", INVERSE).out, "1.0\n")
 
     @mock.patch.dict(os.environ)
@@ -38,18 +36,17 @@ class Libraries(unittest.TestCase):
         widest = "SkylakeX" if "avx512vl" in flags else "Haswell"
         wanted = [({}, widest), ({"TL_ISA": "avx2"}, "Haswell"), ({"OPENBLAS_CORETYPE": "Nehalem"}, "Nehalem")]
         for environment, core in wanted if "avx2" in flags else []:
-            result = run("-e", PRODUCT + 'print(env("OPENBLAS_CORETYPE"))', env={"OPENBLAS_VERBOSE": "2", **environment})
+            result = run("-e", INVERSE + 'print(env("OPENBLAS_CORETYPE"))', env={"OPENBLAS_VERBOSE": "2", **environment})
             self.assertIn(f"Core: {core}\n", result.out + result.err)
             self.assertIn(environment.get("OPENBLAS_CORETYPE", "none"), result.out)
 
     def test_missing_blas(self):
-        result = run_without("libopenblas.so.0", PRODUCT)
+        result = run_without("libopenblas.so.0", INVERSE)
         self.assertEqual(result.status, 1)
-        self.assertIn("products of matrices need the library libopenblas.so.0, which cannot be loaded: ", result.err)
+        self.assertIn("decompositions of matrices need the library libopenblas.so.0, which cannot be loaded: ", result.err)
         self.assertIn("help: on Debian and Ubuntu: apt install libopenblas0-openmp", result.err)
 
     def test_missing_lapack(self):
-        self.assertEqual(run_without("liblapacke.so.3", PRODUCT).status, 0)
         result = run_without("liblapacke.so.3", INVERSE)
         self.assertEqual(result.status, 1)
         self.assertIn("decompositions of matrices need the library liblapacke.so.3, which cannot be loaded: ", result.err)

@@ -17,11 +17,11 @@ ROWS = 1024
 SHORTEN = "waits_until_the_file_is_short()"
 CHANGED = "was changed while it was in use: it had {} bytes and has {}"
 F32, I32, Q8_0 = 0, 26, 8
-# What reads the mapping, each in its own way: worker threads, BLAS, dequantising kernels, downloads, copies.
+# What reads the mapping, each in its own way: worker threads, products, dequantising kernels, downloads, copies.
 READERS = {
     "reduction": "sum(m.f)",
     "map": "m.f + 1.0",
-    "BLAS": "ones([4, 1024]) @ m.f",
+    "product": "ones([4, 1024]) @ m.f",
     "one row": "ones([1024]) @ m.f",
     "quantised": "ones([2, 1024]) @ m.q.T",
     "index": "m.f[1000] + 1.0",

@@ -367,15 +367,17 @@ static void test_refuses(void **state) {
 
 // The bytes of several products, run together into one number.
 static uint64_t hash_products(void) {
-    static const int64_t shapes[][3] = {
-        {1, 700, 3000}, {5, 7, 50000}, {100, 100, 100}, {300, 257, 600}, {9, 1100, 64}};
+    static const int64_t shapes[][3] = {{1, 700, 3000},  {5, 7, 50000},   {100, 100, 100},
+                                        {300, 257, 600}, {9, 1100, 64},   {130, 512, 500},
+                                        {260, 40, 1024}, {1100, 1290, 40}};
+    enum { SHAPES = sizeof shapes / sizeof *shapes };
     static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT64, DTYPE_FLOAT16, DTYPE_INT32};
     uint64_t hash = 1469598103934665603u;
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 4 * SHAPES; i++) {
         const int64_t *shape = shapes[i / 4];
         int64_t m = shape[0], n = shape[1], k = shape[2];
         Array a, b, out;
-        array_make(&a, dtypes[i % 4], LAYOUT_PLAIN, 2, (int64_t[]){m, k});
+        array_make(&a, dtypes[i % 4], (Layout)(i / 4 % 2), 2, (int64_t[]){m, k});
         array_make(&b, dtypes[i % 4], (Layout)(i % 3), 2, (int64_t[]){k, n});
         array_make(&out, dtypes[i % 4], LAYOUT_PLAIN, 2, (int64_t[]){m, n});
         array_fill_random(&a);
@@ -415,6 +417,53 @@ static void test_thread_counts(void **state) {
     assert_true(one != 0);
     assert_true(hash_with_threads("2") == one);
     assert_true(hash_with_threads("3") == one);
+    assert_true(hash_with_threads("11") == one);
+}
+
+// Rows [first, first + rows) of a by columns [column, column + columns) of b give the bits that
+// they give among all others.
+static void check_part(const Array *a, const Array *b, const Array *whole, const int64_t part[4]) {
+    Array left = *a, right = *b, out;
+    size_t size = dtype_size(a->view.dtype);
+    left.view.dims[0] = part[1];
+    left.view.offset += (size_t)(part[0] * left.view.strides[0]) * size;
+    right.view.dims[1] = part[3];
+    right.view.offset += (size_t)(part[2] * right.view.strides[1]) * size;
+    left.view.buffer = &left.buffer;
+    right.view.buffer = &right.buffer;
+    array_make(&out, a->view.dtype, LAYOUT_PLAIN, 2, (int64_t[]){part[1], part[3]});
+    assert_int_equal(multiply(&left, &right, &out), STATUS_OK);
+    for (int64_t i = 0; i < part[1]; i++)
+        assert_memory_equal(array_at(&out, i * part[3]),
+                            array_at(whole, (part[0] + i) * whole->view.dims[1] + part[2]),
+                            (size_t)part[3] * size);
+    array_free(&out);
+}
+
+// Whether they are packed, how tiles are cut and where a number stands in one changes nothing.
+static void test_parts_of_a_product(void **state) {
+    (void)state;
+    if (array_device()) skip(); // a promise of the CPU's
+    static const int64_t parts[][4] = {
+        {0, 300, 0, 41}, {7, 9, 0, 1100}, {13, 43, 64, 130}, {0, 15, 31, 1050}, {100, 113, 1, 700}};
+    static const int64_t depths[] = {9, 193, 385, 1024};
+    for (int i = 0; i < 2 * 4 * 9; i++) {
+        DType dtype = i % 2 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;
+        int64_t k = depths[i / 2 % 4];
+        Layout la = (Layout)(i / 8 % 3), lb = (Layout)(i / 24);
+        Array a, b, out;
+        array_make(&a, dtype, la, 2, (int64_t[]){300, k});
+        array_make(&b, dtype, lb, 2, (int64_t[]){k, 1100});
+        array_make(&out, dtype, LAYOUT_PLAIN, 2, (int64_t[]){300, 1100});
+        array_fill_random(&a);
+        array_fill_random(&b);
+        assert_int_equal(multiply(&a, &b, &out), STATUS_OK);
+        check(&a, &b, &out);
+        for (int p = 0; p < 5; p++) check_part(&a, &b, &out, parts[p]);
+        array_free(&a);
+        array_free(&b);
+        array_free(&out);
+    }
 }
 
 static int suite(void) {
@@ -433,6 +482,7 @@ static int suite(void) {
         cmocka_unit_test(test_special_values),
         cmocka_unit_test(test_special_values_many),
         cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_parts_of_a_product),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

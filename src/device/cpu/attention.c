@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "device/cpu/blas.h"
 #include "device/cpu/matrix.h"
 #include "device/cpu/scratch.h"
 
@@ -225,8 +224,8 @@ static void score_keys(const Block *block, const Matrix *keys) {
                 attention->width,
                 attention->width,
                 1};
-    blas_product(&(BlasProduct){attention->compute, q, matrix_transpose(ready), block->scores,
-                                KEY_BLOCK, false});
+    matrix_product_serial(&(SerialProduct){attention->compute, q, matrix_transpose(ready),
+                                           block->scores, KEY_BLOCK, false});
 }
 
 // sums[rows, value_width] += scores[rows, count] @ values[count, value_width].
@@ -269,8 +268,8 @@ static void add_values(const Block *block, const Matrix *values) {
                           values->rows,
                           KEY_BLOCK,
                           1};
-        blas_product(&(BlasProduct){attention->compute, weights, ready, block->part.values,
-                                    attention->value_width, true});
+        matrix_product_serial(&(SerialProduct){attention->compute, weights, ready,
+                                               block->part.values, attention->value_width, true});
         return;
     }
     block_steps[attention->compute].add_product(block);
@@ -541,15 +540,7 @@ Status cpu_kernel_ATTENTION(const KernelCall *call) {
     if (numbers == 0) return STATUS_OK;
     for (int d = 0; d < last - 2; d++) batches *= attention.q->dims[d];
     attention.group = attention.q->dims[last - 1] / attention.key_heads;
-    int64_t rows = attention.queries * attention.group;
     choose_blocks(&attention, batches * attention.key_heads);
-    const MatrixSimd *simd = matrix_simd();
-    int64_t most = minimum(rows, ROW_BLOCK);
-    if (!is_read_directly(&attention, simd->dot, attention.k->dtype, attention.k->strides[last],
-                          most) ||
-        !is_read_directly(&attention, simd->strip, attention.v->dtype, attention.v->strides[last],
-                          most))
-        TRY(blas_load());
     run(&attention, batches * attention.key_heads);
     return STATUS_OK;
 }

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "device/cpu/attention_slopes.h"
-#include "device/cpu/blas.h"
 #include "device/cpu/fold.h"
 #include "device/cpu/iterate.h"
 #include "device/cpu/matrix.h"
@@ -38,10 +37,10 @@ static Matrix head_matrix(const AttentionGradient *job, HeadRows in, const char 
     return (Matrix){compute_dtype(job->compute), first, rows, in.columns, in.heads * in.columns, 1};
 }
 
-static void multiply(const AttentionGradient *job, BlasProduct product) {
+static void multiply(const AttentionGradient *job, SerialProduct product) {
     if (product.a.columns == 0 || product.a.rows == 0 || product.b.columns == 0) return;
     product.compute = job->compute;
-    blas_product(&product);
+    matrix_product_serial(&product);
 }
 
 // How many keys the query in this row sees.
@@ -85,29 +84,31 @@ static void run_block(const AttentionGradient *job, const QueryBlock *block, cha
     Matrix k = head_matrix(job, k_rows, job->k + k_at, count);
     Matrix v = head_matrix(job, v_rows, job->v + v_at, count);
     Matrix up = head_matrix(job, up_rows, job->up + up_at, rows);
-    multiply(job, (BlasProduct){.a = q, .b = matrix_transpose(k), .c = shares, .c_stride = count});
+    multiply(job,
+             (SerialProduct){.a = q, .b = matrix_transpose(k), .c = shares, .c_stride = count});
     for (int64_t i = 0; i < rows; i++)
         make_shares(job, shares + (size_t)(i * count) * real, keys_seen(job, first + i), count);
     Matrix p = {dtype, shares, rows, count, count, 1}, s = {dtype, slopes, rows, count, count, 1};
-    multiply(job, (BlasProduct){.a = matrix_transpose(p),
-                                .b = up,
-                                .c = job->v_out + v_at,
-                                .c_stride = job->groups * job->dv,
-                                .accumulate = true});
-    multiply(job, (BlasProduct){.a = up, .b = matrix_transpose(v), .c = slopes, .c_stride = count});
+    multiply(job, (SerialProduct){.a = matrix_transpose(p),
+                                  .b = up,
+                                  .c = job->v_out + v_at,
+                                  .c_stride = job->groups * job->dv,
+                                  .accumulate = true});
+    multiply(job,
+             (SerialProduct){.a = up, .b = matrix_transpose(v), .c = slopes, .c_stride = count});
     for (int64_t i = 0; i < rows; i++) CPU_CHOOSE(attention_slopes)
     (job->compute, shares + (size_t)(i * count) * real, slopes + (size_t)(i * count) * real, count,
      job->scale);
-    multiply(job, (BlasProduct){.a = s,
-                                .b = k,
-                                .c = job->q_out + q_at,
-                                .c_stride = job->hq * job->d,
-                                .accumulate = true});
-    multiply(job, (BlasProduct){.a = matrix_transpose(s),
-                                .b = q,
-                                .c = job->k_out + k_at,
-                                .c_stride = job->groups * job->d,
-                                .accumulate = true});
+    multiply(job, (SerialProduct){.a = s,
+                                  .b = k,
+                                  .c = job->q_out + q_at,
+                                  .c_stride = job->hq * job->d,
+                                  .accumulate = true});
+    multiply(job, (SerialProduct){.a = matrix_transpose(s),
+                                  .b = q,
+                                  .c = job->k_out + k_at,
+                                  .c_stride = job->groups * job->d,
+                                  .accumulate = true});
 }
 
 // One group of heads of one member of the batch, whose keys and values are nobody else's.
@@ -135,7 +136,6 @@ Status cpu_kernel_ATTENTION_GRADIENT(const KernelCall *call) {
     const TensorView *v = call->inputs[2].view;
     int rank = q->rank;
     ASSERT(rank >= 3 && view_is_contiguous(q) && view_is_contiguous(k) && view_is_contiguous(v));
-    TRY(blas_load());
     if (q->dtype != DTYPE_FLOAT32 && q->dtype != DTYPE_FLOAT64)
         return fail(STATUS_DTYPE, "%s has no gradient kernel on the cpu for %s", call->op_name,
                     dtype_name(q->dtype));

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "device/cpu/blas.h"
 #include "device/cpu/iterate.h"
 #include "device/cpu/matrix.h"
 #include "device/cpu/scratch.h"
@@ -327,7 +326,7 @@ static void run_tile(const Forward *forward, int64_t task, char *columns, char *
     for (int64_t o = 0; conv->depth == 0 && o < conv->outs; o++)
         memset(products + (size_t)(o * stride) * real, 0, (size_t)count * real);
     if (conv->depth > 0)
-        blas_product(&(BlasProduct){
+        matrix_product_serial(&(SerialProduct){
             .compute = conv->compute,
             .a = {dtype, weight, conv->outs, conv->depth, conv->depth, 1},
             .b = {dtype, columns, conv->depth, count, count, 1},
@@ -352,7 +351,6 @@ static void run_tiles(void *context, int64_t begin, int64_t end) {
 Status cpu_kernel_CONV2D(const KernelCall *call) {
     const TensorView *image = call->inputs[0].view, *weight = call->inputs[1].view;
     const TensorView *out = call->outputs[0];
-    TRY(blas_load());
     if (!dtype_is_float(image->dtype) || !dtype_is_float(weight->dtype))
         return fail(STATUS_DTYPE, "%s has no kernel on the cpu for %s with a weight of %s",
                     call->op_name, dtype_name(image->dtype), dtype_name(weight->dtype));

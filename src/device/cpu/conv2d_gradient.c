@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "device/cpu/blas.h"
 #include "device/cpu/conv2d.h"
 #include "device/cpu/iterate.h"
 #include "device/cpu/matrix.h"
@@ -22,7 +21,6 @@ static int64_t minimum(int64_t a, int64_t b) {
 }
 
 static Status check_types(const KernelCall *call) {
-    TRY(blas_load());
     DType dtype = call->outputs[0]->dtype;
     if (dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64) return STATUS_OK;
     return fail(STATUS_DTYPE, "%s has no gradient kernel on the cpu for %s", call->op_name,
@@ -59,7 +57,7 @@ static void spread_block(const ImageGradient *gradient, int64_t task, char *colu
     memset(planes, 0, (size_t)(channels * plane) * real);
     for (int64_t first = 0; first < conv->positions; first += conv->tile) {
         int64_t count = minimum(conv->tile, conv->positions - first);
-        blas_product(&(BlasProduct){
+        matrix_product_serial(&(SerialProduct){
             .compute = conv->compute,
             .a = {dtype, weight, rows, conv->outs, 1, conv->depth},
             .b = {dtype, up + (size_t)first * real, conv->outs, count, conv->positions, 1},
@@ -132,7 +130,7 @@ static void sum_part(const WindowGradient *gradient, int64_t task, char *columns
             const char *up =
                 gradient->up + (size_t)((n * all_outs + out) * conv->positions + first) * real;
             convolution_fill(conv, n, group, (Positions){first, count}, columns);
-            blas_product(&(BlasProduct){
+            matrix_product_serial(&(SerialProduct){
                 .compute = conv->compute,
                 .a = {dtype, up, conv->outs, count, conv->positions, 1},
                 .b = {dtype, columns, count, conv->depth, 1, count},

@@ -9,7 +9,7 @@
 
 #include "base/memory.h"
 #include "device/cpu/apart.h"
-#include "device/cpu/blas.h"
+#include "device/cpu/lapack.h"
 #include "device/cpu/matrix.h"
 #include "device/work.h"
 
@@ -201,6 +201,6 @@ Status cpu_kernel_LINALG(const KernelCall *call) {
     problem.k = (lapack_int)k;
     for (int d = 0; d < in->rank - 2; d++) batches *= in->dims[d];
     TRY(lapack_load());
-    blas_use_one_thread();
+    lapack_use_one_thread();
     return solve_in_room(&problem, batches);
 }

@@ -1,23 +1,18 @@
 // The MATMUL kernel: chooses, by shape, dtype and strides, among a direct loop, the thin products
 // and the tiled product; and walks the leading dimensions.
 #include "base/memory.h"
-#include "device/cpu/blas.h"
 #include "device/cpu/cpu.h"
 #include "device/cpu/matrix.h"
 #include "device/cpu/repacked.h"
-#include "device/cpu/scratch.h"
-#include "device/cpu/transpose.h"
 
 typedef void (*ProductPath)(const MatrixProduct *product);
 
 enum {
-    TINY_SIDE_MAX = 128,            // of a's rows
-    TINY_NUMBERS_MAX = 1 << 14,     // of b, which stays in the second-level cache
-    TINY_WORK_MAX = 1 << 21,        // multiplications that one thread makes
-    TINY_DEPTH_MAX = 512,           // summed one after the other
-    TINY_NUMBERS_OF_FEW_ROWS = 256, // of b: more of them are read faster by kernels for few rows
-    BATCH_PRODUCT_MAX = 1 << 22,    // multiplications above which one product fills all threads
-    BATCH_PIECE = 1 << 17,          // multiplications that are worth a thread
+    SMALL_ROWS_MAX = 128,            // of a
+    SMALL_NUMBERS_MAX = 1 << 14,     // of b, which stays in the second-level cache
+    SMALL_NUMBERS_OF_FEW_ROWS = 256, // of b: more of them are read faster by kernels for few rows
+    BATCH_PRODUCT_MAX = 1 << 22,     // multiplications above which one product fills all threads
+    BATCH_PIECE = 1 << 17,           // multiplications that are worth a thread
 };
 
 // The products of all leading dimensions: dims[i] of them, each operand strides[i] bytes further.
@@ -40,59 +35,15 @@ static Matrix last_matrix(const TensorView *view) {
                     view->dims[column], view->strides[row], view->strides[column]};
 }
 
-static bool is_tiny(const MatrixProduct *product) {
+// A product that is soon done: what kernels for few rows do beforehand takes longer.
+static bool is_small(const MatrixProduct *product) {
     DType dtype = compute_dtype(product->compute);
     const Matrix *b = &product->b;
     int64_t rows = product->a.rows, numbers = b->rows * b->columns;
     bool readable = b->row_stride == 1 || b->column_stride == 1;
-    if (readable && rows <= THIN_ROWS_MAX && numbers > TINY_NUMBERS_OF_FEW_ROWS) return false;
+    if (readable && rows <= THIN_ROWS_MAX && numbers > SMALL_NUMBERS_OF_FEW_ROWS) return false;
     return product->a.dtype == dtype && b->dtype == dtype && product->out_dtype == dtype &&
-           rows <= TINY_SIDE_MAX && b->rows <= TINY_DEPTH_MAX && numbers <= TINY_NUMBERS_MAX &&
-           rows * numbers <= TINY_WORK_MAX;
-}
-
-// b's rows as the kernel reads them, one behind the other.
-static void pack_rows(const MatrixProduct *product, void *packed) {
-    const Matrix *b = &product->b;
-    size_t size = compute_bytes(product->compute);
-    if (b->row_stride != 1) {
-        matrix_load(b, product->compute, 0, b->rows, packed);
-        return;
-    }
-    CPU_CHOOSE(transpose_tile)
-    (size, &(TransposeTile){
-               .to = packed,
-               .from = b->data,
-               .to_stride = b->columns * (int64_t)size,
-               .from_stride = b->column_stride * (int64_t)size,
-               .rows = b->rows,
-               .columns = b->columns,
-           });
-}
-
-static void product_tiny(const MatrixProduct *product) {
-    const Matrix *a = &product->a, *b = &product->b;
-    TinyProduct tiny = {
-        .a = a->data,
-        .a_row_stride = a->row_stride,
-        .a_column_stride = a->column_stride,
-        .b = b->data,
-        .b_stride = b->row_stride,
-        .m = a->rows,
-        .n = b->columns,
-        .k = b->rows,
-        .out = product->out,
-    };
-    bool in_place = b->column_stride == 1 || b->columns == 1;
-    void *packed = NULL;
-    if (!in_place) {
-        packed = scratch_take((size_t)(b->rows * b->columns) * compute_bytes(product->compute));
-        pack_rows(product, packed);
-        tiny.b = packed;
-        tiny.b_stride = b->columns;
-    }
-    matrix_simd()->tiny[product->compute](&tiny);
-    if (packed) scratch_give(packed);
+           rows <= SMALL_ROWS_MAX && numbers <= SMALL_NUMBERS_MAX;
 }
 
 // Rows by themselves with a matrix that kernels for few rows cannot read: of what they can.
@@ -107,7 +58,7 @@ static void product_of_copy(const MatrixProduct *given) {
 
 static ProductPath choose_path(const MatrixProduct *product) {
     if (product->compute == COMPUTE_I64) return matrix_product_integer;
-    if (is_tiny(product) && !product->by_row) return product_tiny;
+    if (is_small(product) && !product->by_row) return matrix_product_blocked;
     if (matrix_suits_repacked(product)) return matrix_product_repacked;
     if (matrix_suits_thin(product)) return matrix_product_thin;
     return product->by_row ? product_of_copy : matrix_product_blocked;
@@ -209,7 +160,6 @@ Status cpu_kernel_MATMUL(const KernelCall *call) {
         step *= batch.dims[d];
     }
     batch.path = choose_path(product);
-    if (batch.path == matrix_product_blocked) TRY(blas_load());
     if (batch.path == matrix_product_repacked) {
         product->weight = repacked_weight(b);
         product->weight_buffer = b->buffer;

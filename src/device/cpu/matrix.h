@@ -16,9 +16,12 @@ typedef struct Matrix {
 Matrix matrix_transpose(Matrix matrix);
 // The part that begins at (row, column); for a quantised matrix column is a multiple of the block.
 Matrix matrix_part(Matrix matrix, int64_t row, int64_t column, int64_t rows, int64_t columns);
+// Whether its numbers lie closer to each other along its columns than along its rows.
+bool matrix_runs_down(const Matrix *matrix);
 // Loads rows [begin, end) as contiguous numbers of the compute type (quantised: COMPUTE_F32).
 void matrix_load(const Matrix *matrix, CpuCompute compute, int64_t begin, int64_t end, void *out);
-// The matrix as BLAS can read it: itself, or converted into `scratch`, which has room for it.
+// The matrix in the compute type with one stride of 1: itself, or converted into `scratch`, which
+// has room for it.
 Matrix matrix_prepare(const Matrix *matrix, CpuCompute compute, void *scratch);
 
 enum { THIN_ROWS_MAX = 8, STRIP_COLUMNS_MAX = 512 };
@@ -46,16 +49,37 @@ typedef struct AttentionPanels {
 } AttentionPanels;
 extern const AttentionPanels attention_panels_base, attention_panels_avx2, attention_panels_avx512;
 
-// A product of small matrices. Rows of b are contiguous, b_stride elements apart, and those of out
-// are n apart; a has any strides.
-typedef struct TinyProduct {
-    const void *a;
-    int64_t a_row_stride, a_column_stride;
-    const void *b;
-    int64_t b_stride;
+// out[m, n] = a[m, k] @ b[k, n] + (accumulate ? out : 0), each sum over k in one order whatever m
+// and n are. b's columns lie in panels, `panel_columns` of them next to each other; rows of a panel
+// are b_row_stride apart, panels b_panel_stride. a has any strides. All in elements.
+typedef struct BlockProduct {
+    const void *a, *b;
+    int64_t a_row_stride, a_column_stride, b_row_stride, b_panel_stride;
     int64_t m, n, k;
     void *out;
-} TinyProduct;
+    int64_t out_stride; // from one row to the next
+    bool accumulate;
+    // Not 0: a lies in strips as pack_strips makes them, so far apart, and its other strides do not
+    // count.
+    int64_t a_strip_stride;
+} BlockProduct;
+
+// Copies rows of contiguous numbers into panels, whose rows lie one behind the other.
+typedef struct PanelPack {
+    const void *from;
+    int64_t from_stride, rows, columns;
+    void *to;
+    int64_t panel_stride;
+} PanelPack;
+
+typedef struct BlockSimd {
+    void (*multiply[COMPUTE_COUNT])(const BlockProduct *product); // F32 and F64
+    void (*pack[COMPUTE_COUNT])(const PanelPack *pack);
+    void (*pack_strips[COMPUTE_COUNT])(const PanelPack *pack);
+    int tile_rows, strip_width; // rows that are multiplied at once, and their place in a strip
+    int panel_columns[COMPUTE_COUNT];
+} BlockSimd;
+extern const BlockSimd block_simd_base, block_simd_avx2, block_simd_avx512;
 
 // out[m, n] += a[m, k] * b[k, n] of wrapping integers of 32 or 64 bits; rows lie a_stride,
 // b_stride, out_stride elements apart. b and out have room for n rounded up to INTEGER_PADDING
@@ -70,7 +94,6 @@ typedef struct IntegerProduct {
 
 typedef struct MatrixSimd {
     ThinKernel dot[DTYPE_COUNT], strip[DTYPE_COUNT]; // NULL where there is none
-    void (*tiny[COMPUTE_COUNT])(const TinyProduct *product);
     void (*integer32)(const IntegerProduct *product), (*integer64)(const IntegerProduct *product);
     void (*dequantize[DTYPE_COUNT])(const void *blocks, float *out, int64_t count);
     float (*row_maximum)(const float *scores, int64_t count); // NaN when there is one
@@ -82,17 +105,6 @@ extern const MatrixSimd matrix_simd_base, matrix_simd_avx2, matrix_simd_avx512;
 static inline const MatrixSimd *matrix_simd(void) {
     return CPU_CHOOSE(&matrix_simd);
 }
-
-// c[m, n] = a @ b + (accumulate ? c : 0) through BLAS, of compute type F32 or F64. Both operands
-// suit BLAS; c is contiguous along its rows, c_stride elements apart.
-typedef struct BlasProduct {
-    CpuCompute compute;
-    Matrix a, b;
-    void *c;
-    int64_t c_stride;
-    bool accumulate;
-} BlasProduct;
-void blas_product(const BlasProduct *product);
 
 // A weight's interleaved strips, kept with its buffer (repacked.c).
 typedef struct RepackedWeight RepackedWeight;
@@ -109,8 +121,20 @@ typedef struct MatrixProduct {
     bool by_row;                               // each row of a gives the bits that it gives alone
     bool fast;                                 // b's quantised rows may take activations of 8 bits
 } MatrixProduct;
-// Any strides and dtypes that convert to the compute type F32 or F64, in tiles of bounded size.
+// Any strides and dtypes that convert to the compute type F32 or F64, in tiles of bounded size. The
+// bits of a row do not depend on the rows next to it.
 void matrix_product_blocked(const MatrixProduct *product);
+
+// c[m, n] = a @ b + (accumulate ? c : 0) of compute type F32 or F64, by the thread that asks. c is
+// contiguous along its rows, c_stride elements apart.
+typedef struct SerialProduct {
+    CpuCompute compute;
+    Matrix a, b;
+    void *c;
+    int64_t c_stride;
+    bool accumulate;
+} SerialProduct;
+void matrix_product_serial(const SerialProduct *product);
 // The same for few rows or few columns, reading the large operand once where it lies; only for
 // products that suit it.
 bool matrix_suits_thin(const MatrixProduct *product);

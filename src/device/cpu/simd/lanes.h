@@ -50,7 +50,24 @@ SIMD_INLINE Doubles doubles_of_float64(const char *source) {
     return values;
 }
 
-// The first `count` numbers of a vector, fewer than it has, with zeros behind; and into memory.
+SIMD_INLINE Floats float_vector_at(const float *source) {
+    Floats values;
+    memcpy(&values, source, sizeof values);
+    return values;
+}
+SIMD_INLINE void float_vector_to(float *target, Floats values) {
+    memcpy(target, &values, sizeof values);
+}
+SIMD_INLINE Doubles double_vector_at(const double *source) {
+    Doubles values;
+    memcpy(&values, source, sizeof values);
+    return values;
+}
+SIMD_INLINE void double_vector_to(double *target, Doubles values) {
+    memcpy(target, &values, sizeof values);
+}
+
+// The first `count` numbers of a vector, at most all, with zeros behind; and into memory.
 #if defined(TL_ISA_avx512)
 SIMD_INLINE Floats float_some_at(const float *source, int64_t count) {
     return (Floats)_mm512_maskz_loadu_ps((__mmask16)((1u << count) - 1), source);
@@ -66,13 +83,23 @@ SIMD_INLINE void double_some_to(double *target, Doubles values, int64_t count) {
 }
 #else
 #if defined(TL_ISA_avx2)
+SIMD_INLINE __m256i float_some(int64_t count) {
+    return (__m256i)((Ints){0, 1, 2, 3, 4, 5, 6, 7} < (int32_t)count);
+}
+SIMD_INLINE __m256i double_some(int64_t count) {
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_set_epi64x(3, 2, 1, 0));
+}
 SIMD_INLINE Floats float_some_at(const float *source, int64_t count) {
-    Ints within = (Ints){0, 1, 2, 3, 4, 5, 6, 7} < (int32_t)count;
-    return (Floats)_mm256_maskload_ps(source, (__m256i)within);
+    return (Floats)_mm256_maskload_ps(source, float_some(count));
 }
 SIMD_INLINE Doubles double_some_at(const double *source, int64_t count) {
-    __m256i within = _mm256_cmpgt_epi64(_mm256_set1_epi64x(count), _mm256_set_epi64x(3, 2, 1, 0));
-    return (Doubles)_mm256_maskload_pd(source, within);
+    return (Doubles)_mm256_maskload_pd(source, double_some(count));
+}
+SIMD_INLINE void float_some_to(float *target, Floats values, int64_t count) {
+    _mm256_maskstore_ps(target, float_some(count), (__m256)values);
+}
+SIMD_INLINE void double_some_to(double *target, Doubles values, int64_t count) {
+    _mm256_maskstore_pd(target, double_some(count), (__m256d)values);
 }
 #else
 SIMD_INLINE Floats float_some_at(const float *source, int64_t count) {
@@ -85,13 +112,13 @@ SIMD_INLINE Doubles double_some_at(const double *source, int64_t count) {
     memcpy(&values, source, (size_t)count * sizeof *source);
     return values;
 }
-#endif
 SIMD_INLINE void float_some_to(float *target, Floats values, int64_t count) {
-    for (int64_t i = 0; i < count; i++) target[i] = values[i];
+    memcpy(target, &values, (size_t)count * sizeof *target);
 }
 SIMD_INLINE void double_some_to(double *target, Doubles values, int64_t count) {
-    for (int64_t i = 0; i < count; i++) target[i] = values[i];
+    memcpy(target, &values, (size_t)count * sizeof *target);
 }
+#endif
 #endif
 
 SIMD_INLINE Floats floats_of_bfloat16(const char *source) {

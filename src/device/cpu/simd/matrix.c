@@ -1,32 +1,10 @@
-// Tiny products and those of integers, the exponentials of attention, and the table of what each
-// dtype has, once per instruction set. Products with few rows are in thin_*.c.
+// Products of integers, the exponentials of attention, and the table of what each dtype has, once
+// per instruction set. Products with few rows are in thin_*.c, those of blocks in product.c.
 #include "device/cpu/matrix.h"
 
 #include <math.h>
 
 #include "device/cpu/simd/thin.h"
-
-// Rows of a tile of a tiny product: as many sums as there are registers for.
-#if defined(TL_ISA_avx512)
-enum { TINY_TILE_ROWS = 8 };
-#else
-enum { TINY_TILE_ROWS = 4 };
-#endif
-
-#define REAL float
-#define VECTOR Floats
-#define WIDTH LANES
-#define NAME(x) float_##x
-#include "device/cpu/simd/tiny_body.h"
-#undef REAL
-#undef VECTOR
-#undef WIDTH
-#undef NAME
-#define REAL double
-#define VECTOR Doubles
-#define WIDTH DOUBLE_LANES
-#define NAME(x) double_##x
-#include "device/cpu/simd/tiny_body.h"
 
 // Tiles of up to four rows of a by two vectors of columns, whose sums stay in registers. Unsigned
 // numbers wrap as the language's integers do.
@@ -169,7 +147,6 @@ const MatrixSimd ISA(matrix_simd) = {
 #define DTYPE(code, name, kind, ...) KIND_##kind(code)
 #include "catalog/dtypes.def"
 #undef DTYPE
-    .tiny = {[COMPUTE_F32] = float_tiny, [COMPUTE_F64] = double_tiny},
     .integer32 = integer32_product,
     .integer64 = integer64_product,
     .row_maximum = row_maximum,

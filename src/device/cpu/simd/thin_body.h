@@ -4,16 +4,6 @@
 typedef void (*NAME(GroupLoad))(const char *row, int64_t first, VECTOR *out);
 typedef VECTOR (*NAME(VectorLoad))(const char *source);
 
-SIMD_INLINE VECTOR NAME(vector_at)(const REAL *source) {
-    VECTOR values;
-    memcpy(&values, source, sizeof values);
-    return values;
-}
-
-SIMD_INLINE void NAME(vector_to)(REAL *target, VECTOR values) {
-    memcpy(target, &values, sizeof values);
-}
-
 enum { NAME(group_vectors) = GROUP / WIDTH };
 
 typedef __typeof__((VECTOR){0} == (VECTOR){0}) NAME(Mask);

@@ -1,14 +1,39 @@
 // Tiles of a transposition, in squares of eight by eight that stay in vector registers: three
-// rounds of interleaving each half of the lines with the other.
+// rounds that join each line with another.
 #include "device/cpu/transpose.h"
 
 #include <string.h>
 
 enum { SQUARE = 8, CACHE_LINE_BYTES = 64 };
 
-#define DEFINE_TRANSPOSE(T)                                                                        \
+// Of elements of four bytes in eight: halves are exchanged, then quarters are interleaved twice,
+// which instructions do that keep to 16 bytes.
+typedef uint32_t Line_uint32_t __attribute__((vector_size(SQUARE * sizeof(uint32_t))));
+static inline __attribute__((always_inline)) void turn_uint32_t(Line_uint32_t *lines) {
+    Line_uint32_t other[SQUARE];
+    for (int i = 0; i < SQUARE / 2; i++) {
+        Line_uint32_t a = lines[i], b = lines[i + 4];
+        other[i] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 8, 9, 10, 11);
+        other[i + 4] = __builtin_shufflevector(a, b, 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+#define LOW(a, b) __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
+#define HIGH(a, b) __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
+    for (int half = 0; half < SQUARE; half += 4) {
+        Line_uint32_t *in = other + half, *out = lines + half;
+        Line_uint32_t even_low = LOW(in[0], in[2]), even_high = HIGH(in[0], in[2]);
+        Line_uint32_t odd_low = LOW(in[1], in[3]), odd_high = HIGH(in[1], in[3]);
+        out[0] = LOW(even_low, odd_low);
+        out[1] = HIGH(even_low, odd_low);
+        out[2] = LOW(even_high, odd_high);
+        out[3] = HIGH(even_high, odd_high);
+    }
+#undef LOW
+#undef HIGH
+}
+
+// Of others: three rounds of interleaving each half of the lines with the other.
+#define DEFINE_TURN(T)                                                                             \
     typedef T Line_##T __attribute__((vector_size(SQUARE * sizeof(T))));                           \
-                                                                                                   \
     static inline                                                                                  \
         __attribute__((always_inline)) void interleave_##T(Line_##T *to, const Line_##T *from) {   \
         for (int i = 0; i < SQUARE / 2; i++) {                                                     \
@@ -17,7 +42,19 @@ enum { SQUARE = 8, CACHE_LINE_BYTES = 64 };
             to[2 * i + 1] = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);             \
         }                                                                                          \
     }                                                                                              \
-                                                                                                   \
+    static inline __attribute__((always_inline)) void turn_##T(Line_##T *lines) {                  \
+        Line_##T other[SQUARE];                                                                    \
+        interleave_##T(other, lines);                                                              \
+        interleave_##T(lines, other);                                                              \
+        interleave_##T(other, lines);                                                              \
+        memcpy(lines, other, sizeof other);                                                        \
+    }
+
+DEFINE_TURN(uint8_t)
+DEFINE_TURN(uint16_t)
+DEFINE_TURN(uint64_t)
+
+#define DEFINE_TRANSPOSE(T)                                                                        \
     static inline T *target_##T(const TransposeTile *tile, int64_t row, int64_t column) {          \
         return (T *)(void *)(tile->to + row * tile->to_stride) + column;                           \
     }                                                                                              \
@@ -27,14 +64,12 @@ enum { SQUARE = 8, CACHE_LINE_BYTES = 64 };
                                                                                                    \
     static inline __attribute__((always_inline)) void square_##T(const TransposeTile *tile,        \
                                                                  int64_t row, int64_t column) {    \
-        Line_##T lines[SQUARE], other[SQUARE];                                                     \
+        Line_##T lines[SQUARE];                                                                    \
         for (int i = 0; i < SQUARE; i++)                                                           \
             memcpy(&lines[i], source_##T(tile, row, column + i), sizeof lines[i]);                 \
-        interleave_##T(other, lines);                                                              \
-        interleave_##T(lines, other);                                                              \
-        interleave_##T(other, lines);                                                              \
+        turn_##T(lines);                                                                           \
         for (int i = 0; i < SQUARE; i++)                                                           \
-            memcpy(target_##T(tile, row + i, column), &other[i], sizeof other[i]);                 \
+            memcpy(target_##T(tile, row + i, column), &lines[i], sizeof lines[i]);                 \
     }                                                                                              \
                                                                                                    \
     static void edge_##T(const TransposeTile *tile, int64_t row, int64_t column) {                 \
@@ -48,12 +83,15 @@ enum { SQUARE = 8, CACHE_LINE_BYTES = 64 };
         int64_t band = CACHE_LINE_BYTES / (int64_t)sizeof(T);                                      \
         for (int64_t first = 0; first < tile->rows; first += band) {                               \
             int64_t end = first + band < tile->rows ? first + band : tile->rows;                   \
-            for (int64_t column = 0; column < tile->columns; column += SQUARE)                     \
+            for (int64_t column = 0; column < tile->columns; column += SQUARE) {                   \
+                for (int i = 0; i < SQUARE; i++)                                                   \
+                    __builtin_prefetch(source_##T(tile, end, column + i));                         \
                 for (int64_t row = first; row < end; row += SQUARE)                                \
                     if (row + SQUARE <= tile->rows && column + SQUARE <= tile->columns)            \
                         square_##T(tile, row, column);                                             \
                     else                                                                           \
                         edge_##T(tile, row, column);                                               \
+            }                                                                                      \
         }                                                                                          \
     }
 

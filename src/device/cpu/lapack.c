@@ -1,6 +1,7 @@
-// Finds OpenBLAS and LAPACKE at run time. Knows their names and what of them is used, not what for.
-#include "device/cpu/blas.h"
+// Finds LAPACKE and OpenBLAS at run time. Knows their names and what of them is used, not what for.
+#include "device/cpu/lapack.h"
 
+#include <cblas.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,12 +10,14 @@
 
 #include "device/cpu/cpu.h"
 
-BlasLibrary blas_library;
 LapackLibrary lapack_library;
+
+#define BLAS_FUNCTIONS(F) F(openblas_, set_num_threads)
+static struct { BLAS_FUNCTIONS(LIBRARY_FIELD) } blas_library;
 
 // Global, so that LAPACKE finds LAPACK and BLAS in OpenBLAS before the plain ones it names.
 static Library blas = {.file = "libopenblas.so.0",
-                       .purpose = "products of matrices",
+                       .purpose = "decompositions of matrices",
                        .package = "libopenblas0-openmp",
                        .global = true,
                        LIBRARY_FILLS(blas_library, BLAS_FUNCTIONS)};
@@ -24,26 +27,27 @@ static Library lapack = {.file = "liblapacke.so.3",
                          .global = true,
                          LIBRARY_FILLS(lapack_library, LAPACK_FUNCTIONS)};
 
-// OpenBLAS built with OpenMP asks that, for each thread anew; else it has threads of its own.
+// Built with OpenMP it asks that, for each thread anew; else it has threads of its own.
+static void (*set_threads)(int count);
+
 static void find_threads(void) {
     void *handle = dlopen(blas.file, RTLD_LAZY | RTLD_NOLOAD);
-    if (!handle) return;
-    void *found = dlsym(handle, "omp_set_num_threads");
-    if (!found) found = dlsym(handle, "openblas_set_num_threads");
-    memcpy(&blas_library.set_threads, &found, sizeof found);
-    dlclose(handle);
+    void *found = handle ? dlsym(handle, "omp_set_num_threads") : NULL;
+    set_threads = blas_library.set_num_threads;
+    if (found) memcpy(&set_threads, &found, sizeof found);
+    if (handle) dlclose(handle);
 }
 
-void blas_use_one_thread(void) {
+void lapack_use_one_thread(void) {
     static _Thread_local bool done;
-    if (!done && blas_library.set_threads) blas_library.set_threads(1);
+    if (!done) set_threads(1);
     done = true;
 }
 
-// OpenBLAS takes a work area for each of its threads when it is loaded and one for each product
-// that runs at the same time, keeps them, and asks again for ever when the system refuses. So we
-// ask first whether there is room, and take all of them at once: afterwards no product waits for
-// memory.
+// OpenBLAS takes a work area for each of its threads when it is loaded and one for each
+// decomposition that runs at the same time, keeps them, and asks again for ever when the system
+// refuses. So we ask first whether there is room, and take all of them at once: afterwards none
+// waits for memory.
 enum { WORK_AREA_BYTES = 128 << 20, WORK_AREAS_MAX = 256 }; // BUFFER_SIZE of x86-64
 
 static Status have_room(int threads) {
@@ -51,8 +55,8 @@ static Status have_room(int threads) {
     void *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED)
         return fail(STATUS_MEMORY,
-                    "out of memory: the system refused %zu MB for the work areas of matrix "
-                    "products on %d thread%s",
+                    "out of memory: the system refused %zu MB for the work areas of "
+                    "decompositions on %d thread%s",
                     bytes >> 20, threads, threads == 1 ? "" : "s");
     munmap(room, bytes);
     return STATUS_OK;
@@ -95,10 +99,10 @@ static Status prepare(void) {
     TRY(load_for_this_processor());
     take_work_areas(threads);
     find_threads();
-    return STATUS_OK;
+    return library_load(&lapack);
 }
 
-Status blas_load(void) {
+Status lapack_load(void) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static atomic_bool prepared;
     if (LIKELY(atomic_load_explicit(&prepared, memory_order_acquire))) return STATUS_OK;
@@ -107,9 +111,4 @@ Status blas_load(void) {
     if (status == STATUS_OK) atomic_store_explicit(&prepared, true, memory_order_release);
     pthread_mutex_unlock(&lock);
     return status;
-}
-
-Status lapack_load(void) {
-    TRY(blas_load());
-    return library_load(&lapack);
 }
