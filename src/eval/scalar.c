@@ -85,21 +85,18 @@ static inline const Value *operand_constant(const Frame *frame, const Operand *o
 
 // --- forms: where the operands of an operator are
 
-// x = x + e: whether nobody but the variable and the operand holds the list, which may grow then.
-static bool list_is_its_own(const Frame *frame, const ScalarCode *code, Value left) {
-    if (!code->extends || left.kind != VALUE_LIST) return false;
+// x = x + e of lists: extends x's where nobody but the variable and the operand holds it. False:
+// the general way has to say. Takes nothing.
+static __attribute__((noinline)) bool extend_own_list(const Frame *frame, const ScalarCode *code,
+                                                      Value left, Value right) {
     const Value *held = operand_any(frame, &code->left);
-    return held->kind == VALUE_LIST && held->as.list == left.as.list &&
-           left.as.list->counted.refs == 2;
-}
-
-// False: the general way has to say.
-static bool list_extend(List *list, Value right) {
+    bool own = held->kind == VALUE_LIST && held->as.list == left.as.list &&
+               left.as.list->counted.refs == 2;
     bool array = right.kind == VALUE_TENSOR && tensor_rank(right.as.tensor) > 0;
-    if (right.kind != VALUE_LIST && !array) return false;
+    if (!own || (right.kind != VALUE_LIST && !array)) return false;
     SCOPED_VALUE(items) = array ? tensor_to_list(right.as.tensor) : value_retain(right);
     if (failed(items)) return false;
-    list_append(list, items.as.list->items, items.as.list->count);
+    list_append(left.as.list, items.as.list->items, items.as.list->count);
     return true;
 }
 
@@ -110,7 +107,8 @@ static __attribute__((noinline)) Value scalar_apply(Frame *frame, const ScalarCo
         value_release(left);
         return right;
     }
-    if (UNLIKELY(list_is_its_own(frame, code, left)) && list_extend(left.as.list, right)) {
+    bool list = code->extends && left.kind == VALUE_LIST;
+    if (UNLIKELY(list) && extend_own_list(frame, code, left, right)) {
         value_release(right);
         return left;
     }
