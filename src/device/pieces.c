@@ -257,18 +257,33 @@ static uint64_t room(const Pieces *p) {
     return taken < p->pool->limit ? p->pool->limit - taken : 0;
 }
 
+// An operand that is on the device and may leave it; NULL: it may not, or is away.
+static Buffer *movable(const KernelCall *call, int i) {
+    const TensorView *view = operand(call, i);
+    if (!view || view->buffer->away || !follows(call, i)) return NULL;
+    return view->buffer->import.release || view->buffer->resident ? NULL : view->buffer;
+}
+
 // Operands that are on the device stay where that leaves enough room for windows on the others. A
 // state has a window always.
 static Status leave_room(const Pieces *p) {
-    const KernelCall *call = &p->call;
-    for (int i = count_operands(call) - 1; i >= 0; i--) {
-        const TensorView *view = operand(call, i);
-        if (!view || view->buffer->away || !follows(call, i)) continue;
-        if (view->buffer->import.release || view->buffer->resident) continue;
-        if (is_state(call, i) || room(p) < p->pool->limit / ROOM_LEAST_PARTS)
-            TRY(spill_move_out(view->buffer));
+    for (int i = count_operands(&p->call) - 1; i >= 0; i--) {
+        Buffer *buffer = movable(&p->call, i);
+        if (!buffer) continue;
+        if (is_state(&p->call, i) || room(p) < p->pool->limit / ROOM_LEAST_PARTS)
+            TRY(spill_move_out(buffer));
     }
     return STATUS_OK;
+}
+
+// Where others hold more than was thought: one operand more is looked at through a window. Returns
+// whether there was one.
+static bool leave_more_room(const Pieces *p) {
+    for (int i = count_operands(&p->call) - 1; i >= 0; i--) {
+        Buffer *buffer = movable(&p->call, i);
+        if (buffer) return spill_move_out(buffer) == STATUS_OK;
+    }
+    return false;
 }
 
 // Where rows lie apart, or are short, pieces read much that is not theirs: what kernels can use
@@ -390,7 +405,7 @@ static bool next_piece(Pieces *p) {
 static Status run_all(Pieces *p) {
     do {
         Status status = run_piece(p);
-        while (status == STATUS_MEMORY && p->step > 1) { // others hold more than was thought
+        while (status == STATUS_MEMORY && (p->step > 1 || leave_more_room(p))) {
             p->step = (p->step + 1) / 2;
             status = run_piece(p);
         }

@@ -560,6 +560,23 @@ class Limited(unittest.TestCase):
         result = run("run", "-", stdin=b"print(sum(ones([1024, 4096])))", env={"TL_TEST_DEVICE_MB": "20"})
         self.assertEqual((result.status, result.out), (0, "4194304.0\n"), result.err)
 
+    def test_weights_that_stay_leave_pieces_less_room(self):
+        code = """seed(1)
+save_model({w: randn([32, 32])}, "m.gguf", dtype: q8_0)
+let w = get_tensor(load_model("m.gguf"), "w")
+let v = linear(randn([5, 32]), w)
+let x = learnable(randn([60, 40]))
+let weight = learnable(randn([40]))
+backward(sum(rms_norm(x, weight) ** 2))
+print(sum(grad(x) as float64))
+"""
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "p.tl").write_text(code)
+            free = run("run", "--quiet", "p.tl", cwd=folder)
+            for limit in range(11000, 14000, 300):
+                result = run("run", "--quiet", "--memory-check=strict", "--memory-limit", limit, "p.tl", cwd=folder)
+                self.assertEqual((result.status, result.out), (0, free.out), (limit, result.err))
+
     COUNT = 20
 
     def test_generated_programs_at_random_limits(self):
