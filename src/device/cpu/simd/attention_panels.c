@@ -22,15 +22,7 @@ enum {
 };
 _Static_assert(SCORE_PADDING % PANEL_KEYS == 0, "whole vectors of scores are stored");
 
-typedef Floats (*LoadFloats)(const char *source);
-
-SIMD_INLINE Floats floats_at(const float *source) {
-    return floats_of_float32((const char *)source);
-}
-
-SIMD_INLINE void floats_to(float *target, Floats values) {
-    memcpy(target, &values, sizeof values);
-}
+typedef Floats (*LoadFloats)(const void *source);
 
 // The vectors of a panel that belong to four numbers of the keys: vector v has key v in its first
 // four lanes, key v + 4 in the next, and so on.
@@ -77,7 +69,7 @@ SIMD_INLINE Floats floats_of_four(const float *source) {
 #elif defined(TL_ISA_avx2)
     return (Floats)_mm256_broadcast_ps((const __m128 *)(const void *)source);
 #else
-    return floats_at(source);
+    return float_vector_at(source);
 #endif
 }
 
@@ -161,7 +153,7 @@ SIMD_INLINE void rows_by_panel(const ThinProduct *part, int64_t row, const int r
     for (int i = 0; i < rows; i++) {
         Floats scores = sums_of_fours(sums[i]);
         float *target = out + i * part->out_row_stride;
-        floats_to(target, more ? scores + floats_at(target) : scores);
+        float_vector_to(target, more ? scores + float_vector_at(target) : scores);
     }
 }
 
@@ -215,7 +207,8 @@ SIMD_INLINE void rows_by_values(const ThinProduct *part, int64_t row, const int 
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
         for (int v = 0; v < VALUE_VECTORS; v++)
-            sums[i][v] = more ? floats_at(out + i * part->out_row_stride + v * LANES) : (Floats){0};
+            sums[i][v] =
+                more ? float_vector_at(out + i * part->out_row_stride + v * LANES) : (Floats){0};
     for (int64_t key = 0; key < part->k; key++)
 #pragma GCC unroll 4
         for (int i = 0; i < rows; i++)
@@ -226,7 +219,7 @@ SIMD_INLINE void rows_by_values(const ThinProduct *part, int64_t row, const int 
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
         for (int v = 0; v < VALUE_VECTORS; v++)
-            floats_to(out + i * part->out_row_stride + v * LANES, sums[i][v]);
+            float_vector_to(out + i * part->out_row_stride + v * LANES, sums[i][v]);
 }
 
 // The same for one row of fewer columns.
@@ -273,7 +266,7 @@ SIMD_INLINE void weigh_values(const ThinProduct *product, LoadFloats load, int64
     }
 PANELS(FLOAT16, floats_of_float16, 2)
 PANELS(BFLOAT16, floats_of_bfloat16, 2)
-PANELS(FLOAT32, floats_of_float32, 4)
+PANELS(FLOAT32, float_vector_at, 4)
 
 const AttentionPanels ISA(attention_panels) = {
     .scores = {[DTYPE_FLOAT16] = scores_FLOAT16,

@@ -14,8 +14,7 @@ SIMD_INLINE uint32_t word_at(const uint8_t *bytes, int count) {
 
 SIMD_INLINE void group_times(const float *values, const float *factors, Floats *weights) {
     for (int i = 0; i < GROUP_VECTORS; i++) // a factor for each 16 weights
-        weights[i] = floats_of_float32((const char *)(values + i * LANES)) *
-                     factors[i * LANES / (GROUP / 2)];
+        weights[i] = float_vector_at(values + i * LANES) * factors[i * LANES / (GROUP / 2)];
 }
 
 // Seven signs and an eighth that makes their number even.

@@ -156,7 +156,7 @@ SIMD_INLINE void group_of_table(const uint8_t *bytes, float factor, Floats *weig
         values[j + GROUP / 2] = table[bytes[j] >> 4];
     }
     for (int i = 0; i < GROUP_VECTORS; i++)
-        weights[i] = floats_of_float32((const char *)(values + i * LANES)) * factor;
+        weights[i] = float_vector_at(values + i * LANES) * factor;
 }
 
 SIMD_INLINE void group_of_IQ4_NL(const char *row, int64_t first, Floats *weights) {
@@ -196,8 +196,7 @@ SIMD_INLINE void group_of_TQ1_0(const char *row, int64_t first, Floats *weights)
             digit = ternary_digit(block[48 + j % 4], (weight - 240) / 4);
         values[j] = (float)(digit - 1);
     }
-    for (int i = 0; i < GROUP_VECTORS; i++)
-        weights[i] = floats_of_float32((const char *)(values + i * LANES)) * d;
+    for (int i = 0; i < GROUP_VECTORS; i++) weights[i] = float_vector_at(values + i * LANES) * d;
 }
 
 SIMD_INLINE void group_of_TQ2_0(const char *row, int64_t first, Floats *weights) {

@@ -38,32 +38,20 @@ typedef uint8_t Bytes __attribute__((vector_size(LANES)));
 typedef int8_t SignedBytes __attribute__((vector_size(LANES)));
 typedef double Doubles __attribute__((vector_size(DOUBLE_LANES * 8)));
 
-SIMD_INLINE Floats floats_of_float32(const char *source) {
+SIMD_INLINE Floats float_vector_at(const void *source) {
     Floats values;
     memcpy(&values, source, sizeof values);
     return values;
 }
-
-SIMD_INLINE Doubles doubles_of_float64(const char *source) {
-    Doubles values;
-    memcpy(&values, source, sizeof values);
-    return values;
-}
-
-SIMD_INLINE Floats float_vector_at(const float *source) {
-    Floats values;
-    memcpy(&values, source, sizeof values);
-    return values;
-}
-SIMD_INLINE void float_vector_to(float *target, Floats values) {
+SIMD_INLINE void float_vector_to(void *target, Floats values) {
     memcpy(target, &values, sizeof values);
 }
-SIMD_INLINE Doubles double_vector_at(const double *source) {
+SIMD_INLINE Doubles double_vector_at(const void *source) {
     Doubles values;
     memcpy(&values, source, sizeof values);
     return values;
 }
-SIMD_INLINE void double_vector_to(double *target, Doubles values) {
+SIMD_INLINE void double_vector_to(void *target, Doubles values) {
     memcpy(target, &values, sizeof values);
 }
 
@@ -121,13 +109,13 @@ SIMD_INLINE void double_some_to(double *target, Doubles values, int64_t count) {
 #endif
 #endif
 
-SIMD_INLINE Floats floats_of_bfloat16(const char *source) {
+SIMD_INLINE Floats floats_of_bfloat16(const void *source) {
     Halves bits;
     memcpy(&bits, source, sizeof bits);
     return (Floats)(__builtin_convertvector(bits, Words) << 16);
 }
 
-SIMD_INLINE Floats floats_of_float16(const char *source) {
+SIMD_INLINE Floats floats_of_float16(const void *source) {
 #if defined(TL_ISA_avx512)
     return (Floats)_mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)source));
 #elif defined(TL_ISA_avx2)

@@ -47,7 +47,7 @@ typedef struct Maximum {
 SIMD_INLINE void take_maximum(Maximum *maximum, const float *scores) {
 #pragma GCC unroll 2
     for (int v = 0; v < 2; v++) {
-        Floats values = floats_of_float32((const char *)(scores + v * LANES));
+        Floats values = float_vector_at(scores + v * LANES);
         Ints above = values > maximum->highest[v];
         maximum->highest[v] =
             (Floats)(((Ints)values & above) | ((Ints)maximum->highest[v] & ~above));

@@ -61,8 +61,7 @@ SIMD_INLINE void round_numbers(const float *numbers, float factor, float *intege
 
 SIMD_INLINE int32_t half_sum(const float *integers) {
     Floats sum = {0};
-    for (int i = 0; i < GROUP_WEIGHTS / 2; i += LANES)
-        sum += floats_of_float32((const char *)(integers + i));
+    for (int i = 0; i < GROUP_WEIGHTS / 2; i += LANES) sum += float_vector_at(integers + i);
     return (int32_t)floats_sum(sum);
 }
 
@@ -84,8 +83,8 @@ SIMD_INLINE void group_store(const float *integers, float scale, ActivationForm 
 SIMD_INLINE float fitted_scale(const float *numbers, const float *integers) {
     Floats products = {0}, squares = {0};
     for (int i = 0; i < GROUP_WEIGHTS; i += LANES) {
-        Floats lanes = floats_of_float32((const char *)(integers + i));
-        products += floats_of_float32((const char *)(numbers + i)) * lanes;
+        Floats lanes = float_vector_at(integers + i);
+        products += float_vector_at(numbers + i) * lanes;
         squares += lanes * lanes;
     }
     float product = 0, square = 0;

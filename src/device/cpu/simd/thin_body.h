@@ -2,7 +2,7 @@
 // float64 with REAL, VECTOR, WIDTH, NAME(x), SUM and SUM_FOUR set.
 
 typedef void (*NAME(GroupLoad))(const char *row, int64_t first, VECTOR *out);
-typedef VECTOR (*NAME(VectorLoad))(const char *source);
+typedef VECTOR (*NAME(VectorLoad))(const void *source);
 
 enum { NAME(group_vectors) = GROUP / WIDTH };
 

@@ -1,4 +1,4 @@
 // Products with few rows by matrices of float64, once per instruction set.
 #include "device/cpu/simd/thin.h"
 
-THIN_ELEMENTS(FLOAT64, double, Doubles, DOUBLE_LANES, doubles_of_float64, 8)
+THIN_ELEMENTS(FLOAT64, double, Doubles, DOUBLE_LANES, double_vector_at, 8)
