@@ -8,11 +8,7 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 
-// False when there is no memory: the text stays as it is.
-static bool reserve(Text *text, size_t extra) {
-    size_t needed = text->length + extra + 1;
-    ASSERT(needed > extra);
-    if (needed <= text->capacity) return true;
+static __attribute__((noinline)) bool grow(Text *text, size_t needed) {
     ASSERT(text->capacity == 0 || text->length < text->capacity);
     size_t grown = text->capacity < 64 ? 64 : text->capacity * 2;
     size_t capacity = grown < needed ? needed : grown;
@@ -22,6 +18,13 @@ static bool reserve(Text *text, size_t extra) {
     text->bytes = bytes;
     text->capacity = capacity;
     return true;
+}
+
+// False when there is no memory: the text stays as it is.
+static inline bool reserve(Text *text, size_t extra) {
+    size_t needed = text->length + extra + 1;
+    ASSERT(needed > extra);
+    return LIKELY(needed <= text->capacity) || grow(text, needed);
 }
 
 void text_append(Text *text, const char *bytes, size_t length) {

@@ -303,9 +303,7 @@ static Value sequences_apply(Operator op, Value left, Value right) {
     if (!is_list_or_text(left) && !is_list_or_text(right)) return value_absent();
     if (value_read_number(&left) != STATUS_OK || value_read_number(&right) != STATUS_OK)
         return value_fail();
-    if (op == OPERATOR_ADD && left.kind == right.kind && left.kind == VALUE_STRING)
-        return string_concat(left.as.string, right.as.string);
-    if (op == OPERATOR_ADD && left.kind == right.kind && is_list_or_text(left))
+    if (op == OPERATOR_ADD && left.kind == right.kind && value_is_sequence(left))
         return lists_join(left.as.list, right.as.list, left.kind);
     if (op != OPERATOR_MUL) return value_absent();
     Value sequence = is_list_or_text(left) ? left : right,
@@ -402,7 +400,10 @@ static __attribute__((noinline)) Value apply_handles(Operator op, const Operands
 
 Value operator_apply(Frame *frame, Operator op, const Operands *operands) {
     (void)frame;
-    bool handles = operands->left.kind == VALUE_HANDLE || operands->right.kind == VALUE_HANDLE;
+    Value left = operands->left, right = operands->right;
+    if (op == OPERATOR_ADD && left.kind == VALUE_STRING && right.kind == VALUE_STRING)
+        return finish(operands, string_concat(left.as.string, right.as.string));
+    bool handles = left.kind == VALUE_HANDLE || right.kind == VALUE_HANDLE;
     bool numbers =
         op != OPERATOR_EQ && op != OPERATOR_NE && op != OPERATOR_IN && op != OPERATOR_NOT_IN;
     if (UNLIKELY(handles) && numbers) return apply_handles(op, operands);

@@ -357,5 +357,9 @@ static Status compare_nested(Value a, Value b, int depth, int *out) {
 }
 
 Status value_compare(Value a, Value b, int *out) {
+    if (a.kind == VALUE_INT && b.kind == VALUE_INT) {
+        *out = (a.as.integer > b.as.integer) - (a.as.integer < b.as.integer);
+        return STATUS_OK;
+    }
     return compare_nested(a, b, 0, out);
 }
