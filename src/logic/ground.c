@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "logic/block.h"
 #include "logic/evaluate.h"
 #include "logic/narrow.h"
 #include "logic/plan.h"
@@ -25,32 +26,15 @@ typedef struct RulePlan {
     const Goal **negated; // of each goal: what it says where it is lifted, else NULL
 } RulePlan;
 
-// A goal `not R(X)` that holds in some world: while rows are made and rules are run it is a
-// comparison of a constant with itself.
-typedef struct Lifted {
-    Goal *goal;
-    Goal saved;
-} Lifted;
-typedef VECTOR(Lifted) LiftedList;
-
-// A relation that the block which asks has rules for, without those of other blocks meanwhile.
-typedef struct Narrowed {
-    Relation *relation;
-    RuleList all;
-} Narrowed;
-typedef VECTOR(Narrowed) NarrowedList;
-
 typedef struct Grounding {
     Store *store;
     const GroundWeights *weights;
     Uncertain uncertain;
     Ground *ground;
-    NarrowedList narrowed;
-    LiftedList lifted;
-    Expression anything; // of lifted goals
-    Table *index;        // relation and row of the nodes behind the answers, in their order
-    RulePlan **plans;    // by the rule's number; NULL: not made yet
-    RulePlan *running;   // whose solutions are found
+    Block block;
+    Table *index;      // relation and row of the nodes behind the answers, in their order
+    RulePlan **plans;  // by the rule's number; NULL: not made yet
+    RulePlan *running; // whose solutions are found
 } Grounding;
 
 void ground_free(Ground *ground) {
@@ -63,63 +47,7 @@ void ground_free(Ground *ground) {
     VECTOR_FREE(&ground->order);
 }
 
-// --- the rules of the block that asks
-
-static bool stands_elsewhere(const Rule *rule, uint32_t block) {
-    return rule->block != 0 && rule->block != block;
-}
-
-static void narrow_relation(Grounding *grounding, Relation *relation, uint32_t block) {
-    bool own = false, others = false;
-    for (size_t i = 0; i < relation->rules.count; i++) {
-        own |= relation->rules.items[i]->block == block;
-        others |= stands_elsewhere(relation->rules.items[i], block);
-    }
-    if (!own || !others) return;
-    relation_changed(relation);
-    VECTOR_PUSH(&grounding->narrowed, ((Narrowed){relation, relation->rules}));
-    RuleList kept = {0};
-    for (size_t i = 0; i < relation->rules.count; i++)
-        if (!stands_elsewhere(relation->rules.items[i], block))
-            VECTOR_PUSH(&kept, relation->rules.items[i]);
-    relation->rules = kept;
-}
-
-static void narrow_rules(Grounding *grounding, uint32_t block) {
-    Store *store = grounding->store;
-    for (size_t i = 0; i < store->relations.count; i++)
-        narrow_relation(grounding, store->relations.items[i], block);
-    if (grounding->narrowed.count == 0) return;
-    store_forget_begun(store);
-    store->analysed = false;
-}
-
-static void widen_rules(Grounding *grounding) {
-    for (size_t i = 0; i < grounding->narrowed.count; i++) {
-        const Narrowed *narrowed = &grounding->narrowed.items[i];
-        relation_changed(narrowed->relation);
-        VECTOR_FREE(&narrowed->relation->rules);
-        narrowed->relation->rules = narrowed->all;
-    }
-    if (grounding->narrowed.count == 0) return;
-    store_forget_begun(grounding->store);
-    grounding->store->analysed = false;
-    VECTOR_FREE(&grounding->narrowed);
-}
-
 // --- what is uncertain
-
-static bool has_weighted_fact(const GroundWeights *weights, const Relation *relation) {
-    Datum values[ARITY_MAX];
-    ASSERT(relation->arity <= ARITY_MAX);
-    const Table *facts = relation->facts;
-    for (uint32_t row = 0; row < facts->count; row++) {
-        if (table_is_dead(facts, row)) continue;
-        table_read(facts, row, values);
-        if (weights->of_fact(weights->context, relation, values) >= 0) return true;
-    }
-    return false;
-}
 
 static bool rule_is_uncertain(const Grounding *grounding, const Rule *rule) {
     const GroundWeights *weights = grounding->weights;
@@ -133,11 +61,12 @@ static bool rule_is_uncertain(const Grounding *grounding, const Rule *rule) {
 
 static void find_uncertain(Grounding *grounding) {
     const Store *store = grounding->store;
+    const GroundWeights *weights = grounding->weights;
     Uncertain *uncertain = &grounding->uncertain;
     uncertain->count = store->relations.count;
     uncertain->relations = memory_allocate_zeroed(uncertain->count + 1, sizeof(bool));
     for (size_t i = 0; i < uncertain->count; i++)
-        uncertain->relations[i] = has_weighted_fact(grounding->weights, store->relations.items[i]);
+        uncertain->relations[i] = weights->has_facts(weights->context, store->relations.items[i]);
     for (bool changed = true; changed;) {
         changed = false;
         for (size_t i = 0; i < store->rules.count; i++) {
@@ -154,53 +83,7 @@ static bool is_uncertain(const Grounding *grounding, const Relation *relation) {
     return grounding->uncertain.relations[relation->number];
 }
 
-// --- rows that hold in some world
-
-static void lift_rule(Grounding *grounding, const Rule *rule) {
-    for (uint32_t i = 0; i < rule->goal_count; i++) {
-        Goal *goal = &rule->goals[i];
-        if (goal->kind != GOAL_NOT || !is_uncertain(grounding, goal->relation)) continue;
-        ASSERT(goal->relation->number < grounding->uncertain.count);
-        VECTOR_PUSH(&grounding->lifted, ((Lifted){goal, *goal}));
-        if (rule->relation) relation_changed(rule->relation);
-        store_forget_begun(grounding->store);
-        *goal = (Goal){.kind = GOAL_COMPARE,
-                       .comparison = COMPARE_EQ,
-                       .left = &grounding->anything,
-                       .right = &grounding->anything,
-                       .span = goal->span};
-    }
-}
-
-static void lift(Grounding *grounding, const Rule *query) {
-    Store *store = grounding->store;
-    grounding->anything =
-        (Expression){.kind = ARITHMETIC_CONSTANT, .value = constant_bool(&store->constants, true)};
-    for (size_t i = 0; i < store->rules.count; i++) lift_rule(grounding, store->rules.items[i]);
-    lift_rule(grounding, query);
-    if (grounding->lifted.count > 0) store->analysed = false;
-}
-
-static void lower_again(Grounding *grounding) {
-    for (size_t i = 0; i < grounding->lifted.count; i++) {
-        const Lifted *lifted = &grounding->lifted.items[i];
-        *lifted->goal = lifted->saved;
-    }
-    if (grounding->lifted.count == 0) return;
-    Store *store = grounding->store;
-    for (size_t i = 0; i < store->relations.count; i++)
-        if (is_uncertain(grounding, store->relations.items[i]))
-            relation_changed(store->relations.items[i]);
-    store->analysed = false;
-}
-
 // --- plans of rules
-
-static const Goal *goal_negated(const Grounding *grounding, const Goal *goal) {
-    for (size_t i = 0; i < grounding->lifted.count; i++)
-        if (grounding->lifted.items[i].goal == goal) return &grounding->lifted.items[i].saved;
-    return NULL;
-}
 
 static RulePlan *rule_plan_make(const Grounding *grounding, const Rule *rule,
                                 const Datum *initial) {
@@ -215,7 +98,7 @@ static RulePlan *rule_plan_make(const Grounding *grounding, const Rule *rule,
         const Goal *goal = &rule->goals[i];
         made->positions[i] = position;
         position += goal->kind == GOAL_ATOM || goal->kind == GOAL_MEMBER;
-        made->negated[i] = goal_negated(grounding, goal);
+        made->negated[i] = block_negated(&grounding->block, goal);
         if (!goal->relation) continue;
         Table *table = relation_table(goal->relation);
         ASSERT(table != NULL);
@@ -499,7 +382,7 @@ enum { READ = 1, DENIED = 2 };
 static bool mark_read(const Grounding *grounding, const Rule *rule, uint8_t *read) {
     bool more = false;
     for (uint32_t i = 0; i < rule->goal_count; i++) {
-        const Goal *negated = goal_negated(grounding, &rule->goals[i]);
+        const Goal *negated = block_negated(&grounding->block, &rule->goals[i]);
         const Relation *relation = negated ? negated->relation : rule->goals[i].relation;
         if (!relation) continue;
         ASSERT(relation->number < grounding->uncertain.count);
@@ -595,9 +478,12 @@ Status ground_query(Store *store, const GroundQuery *query, Table **answers, Gro
     store_stay_wide(store);
     TRY(store_prepare(store));
     Grounding grounding = {.store = store, .weights = &query->weights, .ground = out};
-    narrow_rules(&grounding, query->block);
     find_uncertain(&grounding);
-    lift(&grounding, query->rule);
+    grounding.block = (Block){.store = store,
+                              .number = query->block,
+                              .uncertain = grounding.uncertain.relations,
+                              .relations = grounding.uncertain.count};
+    block_enter(&grounding.block, query->rule);
     grounding.index = table_new(2, columns_all(2));
     grounding.plans = memory_allocate_zeroed(store->rules.count + 1, sizeof *grounding.plans);
     Status status = complete_goals(&grounding, query->rule, query->initial);
@@ -607,9 +493,7 @@ Status ground_query(Store *store, const GroundQuery *query, Table **answers, Gro
     for (size_t i = 0; i < store->rules.count; i++) rule_plan_free(grounding.plans[i]);
     free(grounding.plans);
     table_free(grounding.index);
-    lower_again(&grounding);
-    VECTOR_FREE(&grounding.lifted);
-    widen_rules(&grounding);
+    block_leave(&grounding.block);
     free(grounding.uncertain.relations);
     if (status != STATUS_OK) {
         ground_free(out);

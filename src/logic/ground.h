@@ -46,6 +46,7 @@ typedef struct Ground {
 typedef struct GroundWeights {
     void *context;
     int64_t (*of_fact)(void *context, const Relation *relation, const Datum *values);
+    bool (*has_facts)(void *context, const Relation *relation); // some with weights
     int64_t (*of_rule)(void *context, const Rule *rule);
     // Of weights that exclude each other the same, not 0.
     uint64_t (*group)(void *context, uint32_t weight);

@@ -79,10 +79,31 @@ void begun_hide(Store *store) {
     }
 }
 
+static void kept_free(KeptRows *kept) {
+    table_free(kept->derived);
+    table_free(kept->loose);
+    VECTOR_FREE(&kept->rounds);
+    VECTOR_FREE(&kept->heights);
+}
+
+static void relation_forget_kept(Relation *relation) {
+    for (size_t i = 0; i < relation->kept.count; i++) kept_free(&relation->kept.items[i]);
+    VECTOR_FREE(&relation->kept);
+}
+
+static void store_forget_views(Store *store) {
+    if (store->views.count == 0) return;
+    for (size_t i = 0; i < store->relations.count; i++)
+        relation_forget_kept(store->relations.items[i]);
+    for (size_t i = 0; i < store->views.count; i++) free(store->views.items[i].uncertain);
+    VECTOR_FREE(&store->views);
+}
+
 // Facts or rules have changed.
 static void store_changed(Store *store) {
     store->version++;
     store_forget_begun(store);
+    store_forget_views(store);
 }
 
 void column_free_items(Column *column) {
@@ -103,6 +124,7 @@ static void items_copy(Column *column) {
 
 void relation_free(Relation *relation) {
     relation_forget(relation);
+    relation_forget_kept(relation);
     table_free(relation->facts);
     table_free(relation->saved);
     table_free(relation->touched);
@@ -126,6 +148,7 @@ void store_free_inner_rules(Store *store) {
 void store_free(Store *store) {
     if (!store) return;
     store_forget_begun(store);
+    store_forget_views(store);
     for (size_t i = 0; i < store->relations.count; i++) relation_free(store->relations.items[i]);
     for (size_t i = 0; i < store->rules.count; i++) rule_free(store->rules.items[i]);
     store_free_inner_rules(store);
@@ -407,6 +430,12 @@ size_t relation_bytes(const Relation *relation) {
         relation->heights.capacity * sizeof(Height) + relation->rounds.capacity * sizeof(uint32_t);
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
         if (tables[i]) bytes += table_bytes(tables[i]);
+    for (size_t i = 0; i < relation->kept.count; i++) {
+        const KeptRows *kept = &relation->kept.items[i];
+        bytes += kept->heights.capacity * sizeof(Height) +
+                 kept->rounds.capacity * sizeof(uint32_t) + table_bytes(kept->derived);
+        if (kept->loose) bytes += table_bytes(kept->loose);
+    }
     return bytes;
 }
 

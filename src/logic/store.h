@@ -37,6 +37,25 @@ struct Column {
 typedef VECTOR(Relation *) RelationList;
 typedef VECTOR(Rule *) RuleList;
 
+typedef VECTOR(uint32_t) RoundList;
+typedef VECTOR(Height) HeightList;
+
+// The rows of a relation in one view, while those of another stand in their place (block.c).
+typedef struct KeptRows {
+    uint32_t view;
+    Table *derived, *loose;
+    RoundList rounds;
+    HeightList heights;
+    bool unordered;
+    uint64_t effort;
+} KeptRows;
+
+typedef struct View { // of the questions of a program block
+    uint32_t block;
+    bool *uncertain; // what a weight had a part in
+    size_t relations;
+} View;
+
 struct Relation {
     const char *name;
     Span span; // of its declaration, or 0
@@ -57,14 +76,14 @@ struct Relation {
     RelationList readers; // heads of the rules that read it, each once
     // What the rules give, the facts first; NULL until it is wanted and after a change.
     Table *derived;
-    VECTOR(uint32_t) rounds; // rows of `derived` after each round, the facts being round 0
-    Table *begun;            // rows of an evaluation that a question has ended (seek.c); or NULL
-    bool grows;              // its rules, or those below, may have no end (growth.c)
-    uint32_t stratum;        // 0: no rules; what it needs complete lies in lower ones
-    uint32_t component;      // relations that need each other have the same
-    bool wanted;             // a mark of evaluation
-    uint64_t effort;         // rows gone through to make `derived` from the beginning
-    uint64_t counted;        // pairs, counted without making them
+    RoundList rounds;   // rows of `derived` after each round, the facts being round 0
+    Table *begun;       // rows of an evaluation that a question has ended (seek.c); or NULL
+    bool grows;         // its rules, or those below, may have no end (growth.c)
+    uint32_t stratum;   // 0: no rules; what it needs complete lies in lower ones
+    uint32_t component; // relations that need each other have the same
+    bool wanted;        // a mark of evaluation
+    uint64_t effort;    // rows gone through to make `derived` from the beginning
+    uint64_t counted;   // pairs, counted without making them
     uint64_t counted_version;
     uint64_t asked;         // how often with values, since it was last complete
     uint64_t asked_version; // of the store, at the first of those questions
@@ -75,8 +94,9 @@ struct Relation {
     // were there; rows that this has added and taken away; the heights of rows, and rows whose
     // heights may not be their rounds.
     Table *touched, *lost, *gained, *loose;
-    VECTOR(Height) heights;
+    HeightList heights;
     bool unordered; // the rows of `derived` are not in order, and `rounds` is empty
+    VECTOR(KeptRows) kept;
 };
 
 // What the store cannot do itself. A Status other than OK ends the evaluation and is passed on.
@@ -120,6 +140,7 @@ struct Store {
     uint64_t limit;             // bytes that rows of recursion without a bound may take; 0: any
     const RelationList *making; // what rows are added to; NULL: nothing is evaluated
     const struct Question *question; // for which alone rows are made (seek.h); or NULL
+    VECTOR(View) views;              // rows are kept of
     RelationList begun;              // the relations with begun rows, evaluated together
     Edge edge;                       // of one of them
     bool endless;                    // that recursion has no bound that can be seen

@@ -84,6 +84,7 @@ void weight_set_fact(Reasoner *reasoner, const Relation *relation, const Datum *
 void weight_set_rule(Reasoner *reasoner, SourcePos at, Value weight);
 // Numbers of weights in the list of values; negative: there is none.
 int64_t weight_of_fact(void *reasoner, const Relation *relation, const Datum *values);
+bool weight_in_relation(void *reasoner, const Relation *relation); // of some fact
 int64_t weight_of_rule(void *reasoner, const Rule *rule);
 uint64_t weight_group(void *reasoner, uint32_t number);
 uint64_t weight_group_new(Reasoner *reasoner);

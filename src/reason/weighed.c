@@ -274,7 +274,12 @@ static Status take_scores(const Weighed *weighed, List *out) {
 static Status weighed_make(Weighed *weighed, Rule *rule, const Datum *initial, enum Certain certain,
                            Table **answers) {
     Reasoner *reasoner = weighed->reasoner;
-    GroundWeights weights = {reasoner, weight_of_fact, weight_of_rule, weight_group, certain};
+    GroundWeights weights = {.context = reasoner,
+                             .of_fact = weight_of_fact,
+                             .has_facts = weight_in_relation,
+                             .of_rule = weight_of_rule,
+                             .group = weight_group,
+                             .certain = certain};
     GroundQuery query = {rule, initial, weighed->program->block, weights};
     TRY(ground_query(reasoner->store, &query, answers, &weighed->ground));
     return weigh(weighed);

@@ -95,6 +95,17 @@ int64_t weight_of_fact(void *reasoner, const Relation *relation, const Datum *va
     return weights->values.as.list->items[number].kind == VALUE_ABSENT ? -1 : (int64_t)number;
 }
 
+bool weight_in_relation(void *reasoner, const Relation *relation) {
+    const FactWeights *facts = weights_of(&((Reasoner *)reasoner)->weights, relation);
+    Datum values[ARITY_MAX];
+    for (uint32_t row = 0; facts && row < facts->rows->count; row++) {
+        table_read(facts->rows, row, values);
+        if (!table_has(relation->facts, values)) continue;
+        if (weight_of_fact(reasoner, relation, values) >= 0) return true;
+    }
+    return false;
+}
+
 int64_t weight_of_rule(void *reasoner, const Rule *rule) {
     const Weights *weights = &((Reasoner *)reasoner)->weights;
     for (size_t i = 0; i < weights->rules.count; i++)

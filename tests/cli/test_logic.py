@@ -679,6 +679,45 @@ class RandomEdits(unittest.TestCase):
                     self.assertEqual((result.out, result.err), (answers, ""), code)
 
 
+class BlocksInTurn(unittest.TestCase):
+    """Blocks that share rules, asked in turn between edits, as in a program that asks only once."""
+
+    def program(self, source, program):
+        """Relations, and rules that each stand in both blocks, in one of them or outside, some with a weight."""
+        lines = program_text(program._replace(facts=[])).splitlines()
+        places = {"First": [], "Second": [], "": [line for line in lines if "<-" not in line]}
+        for line in (line for line in lines if "<-" in line):
+            for place in source.choice([["First", "Second"], ["First", "Second"], ["First"], ["Second"], [""]]):
+                places[place].append(source.choice(["", "0.5 :: " if place else ""]) + line)
+        over = source.sample(["exact", "max_prod", "prob", "topk(3)", "bool"], 2)
+        texts = {place: "".join(line + "\n" for line in lines) for place, lines in places.items()}
+        return texts[""] + "".join(f"program {name} over {each} {{\n{texts[name]}}}\n" for name, each in zip(texts, over))
+
+    def question(self, source, program):
+        name, values = source.choice(list(patterns(program, source)))
+        terms = ", ".join(f"Q{i}" if value is None or source.random() < 0.6 else term_text(value) for i, value in enumerate(values))
+        block = source.choice(["First.", "Second.", "First.", "Second.", ""])
+        return f"try {{ print({block}{name}({terms})?) }} catch e {{ print(e.message) }}\n"
+
+    def test_answers(self):
+        for number, program, _ in programs("blocks ", PROGRAMS // 5):
+            source = random.Random(f"blocks {SEED} {number}")
+            head = self.program(source, program)
+            weights = {fact: source.choice(["", "0.25 :: "]) for fact in program.facts}
+            told = lambda facts: "".join(f"{weights.get(fact, '')}{fact[0]}({row_text(fact[1])})\n" for fact in facts)
+            facts, code, answers = list(program.facts), head + told(program.facts), ""
+            for come, name, row in edits(program, source, 4):
+                for _ in range(3):
+                    asked = self.question(source, program)
+                    code += asked
+                    answers += run_code(head + told(facts) + asked).out
+                facts = edited(facts, come, name, row)
+                weights.setdefault((name, row), source.choice(["", "0.25 :: "]))
+                code += told([(name, row)]) if come else f"retract {name}({row_text(row)})\n"
+            with self.subTest(program=number):
+                self.assertEqual(run_code(code).out, answers, code)
+
+
 class EditsOfPrograms(unittest.TestCase):
     """Points-to analysis, Andersen's, balanced brackets and a text that is edited, as the benchmark has them: the answers after each edit are
     those of a program that makes everything anew. `explain` forgets what is known."""
