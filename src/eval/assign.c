@@ -336,11 +336,13 @@ static Status assign_through(Value *place, const Walk *walk, Value value) {
     }
 }
 
-static Value chain_read(Chain *chain) {
+// What is there, and what kind of value holds it.
+static Value chain_read(Chain *chain, ValueKind *holder) {
     Value value = value_retain(*chain->root);
     Walk walk = {chain, 0, chain->subscripts};
     for (int i = 0; i < chain->code->step_count && !failed(value); i++) {
         Value next = step_read(value, &walk);
+        *holder = value.kind;
         value_release(value);
         value = next;
         if (!walk_is_last(&walk)) walk = walk_next(&walk);
@@ -348,11 +350,22 @@ static Value chain_read(Chain *chain) {
     return value;
 }
 
+// Whether storing a list where it is cannot fail: it would have grown already.
+static bool can_grow_in(ValueKind holder) {
+    return holder == VALUE_LIST || holder == VALUE_DICT || holder == VALUE_STRUCT;
+}
+
 // What is assigned: the value itself, or for `+=` what the operator makes of it. Takes the value.
 static Value chain_combine(Frame *frame, const AssignCode *assign, Chain *chain, Value value) {
     if (assign->op == OPERATOR_NONE) return value;
-    Value old = chain_read(chain);
+    ValueKind holder = VALUE_NONE;
+    Value old = chain_read(chain, &holder);
     if (failed(old)) {
+        value_release(value);
+        return old;
+    }
+    bool list = assign->op == OPERATOR_ADD && old.kind == VALUE_LIST && can_grow_in(holder);
+    if (list && list_extend_own(old.as.list, value)) {
         value_release(value);
         return old;
     }

@@ -90,14 +90,8 @@ static inline const Value *operand_constant(const Frame *frame, const Operand *o
 static __attribute__((noinline)) bool extend_own_list(const Frame *frame, const ScalarCode *code,
                                                       Value left, Value right) {
     const Value *held = operand_any(frame, &code->left);
-    bool own = held->kind == VALUE_LIST && held->as.list == left.as.list &&
-               left.as.list->counted.refs == 2;
-    bool array = right.kind == VALUE_TENSOR && tensor_rank(right.as.tensor) > 0;
-    if (!own || (right.kind != VALUE_LIST && !array)) return false;
-    SCOPED_VALUE(items) = array ? tensor_to_list(right.as.tensor) : value_retain(right);
-    if (failed(items)) return false;
-    list_append(left.as.list, items.as.list->items, items.as.list->count);
-    return true;
+    bool held_here = held->kind == VALUE_LIST && held->as.list == left.as.list;
+    return held_here && list_extend_own(left.as.list, right);
 }
 
 // The general way. Takes the operands, of which the right one may have failed.

@@ -75,6 +75,15 @@ Value tensor_to_list(Tensor *tensor) {
     return read_nested(tensor);
 }
 
+bool list_extend_own(List *list, Value right) {
+    bool array = right.kind == VALUE_TENSOR && tensor_rank(right.as.tensor) > 0;
+    if (list->counted.refs != 2 || (right.kind != VALUE_LIST && !array)) return false;
+    SCOPED_VALUE(items) = array ? tensor_to_list(right.as.tensor) : value_retain(right);
+    if (items.kind == VALUE_FAIL) return false;
+    list_append(list, items.as.list->items, items.as.list->count);
+    return true;
+}
+
 Value tensor_element(Tensor *tensor, int64_t index) {
     ASSERT(tensor_rank(tensor) > 0 && index >= 0 && index < tensor->view.dims[0]);
     Tensor *element;

@@ -11,6 +11,9 @@ Value value_to_items(Value value, const char *what);
 Value tensor_element(Tensor *tensor, int64_t index);
 // The numbers of a tensor of rank > 0 as lists nested by dimension.
 Value tensor_to_list(Tensor *tensor);
+// list + right, in the list itself where only its holder and the caller hold it; false: nothing is
+// done.
+bool list_extend_own(List *list, Value right);
 // How two plain numbers (int, float, bool) compare by their exact values; false: one is nan.
 bool value_order_numbers(Value a, Value b, int *out);
 // The total order that sorted, min and max use: numbers, strings, and lists of them. `out` < 0, 0,
