@@ -41,19 +41,87 @@ static bool goes_through_rows(const Goal *goal) {
     return goal->kind == GOAL_ATOM || goal->kind == GOAL_MEMBER;
 }
 
-// Tests and bindings that can be made now; goals that go through items wait their turn.
-static void take_ready(const Rule *rule, bool *taken, VariableSet *bound, Order *order) {
-    for (bool going = true; going;) {
+// --- what may fail
+
+// A function of the host, or a divisor that may be 0: ends the evaluation where it has no value.
+static bool expression_may_fail(const Expression *expression) {
+    if (!expression) return false;
+    bool divides = expression->kind == ARITHMETIC_DIV || expression->kind == ARITHMETIC_MOD;
+    if (expression->kind == ARITHMETIC_HOST) return true;
+    if (divides && expression->right->kind != ARITHMETIC_CONSTANT) return true;
+    return expression_may_fail(expression->left) || expression_may_fail(expression->right);
+}
+
+static bool goal_may_fail(const Goal *goal) {
+    return !goes_through_rows(goal) &&
+           (expression_may_fail(goal->left) || expression_may_fail(goal->right));
+}
+
+static VariableSet goal_variables(const Goal *goal) {
+    VariableSet variables = {0};
+    for (uint32_t i = 0; i < goal_arity(goal); i++)
+        if (goal->terms[i].kind == TERM_VARIABLE) variables_add(&variables, goal->terms[i].value);
+    expression_variables(goal->left, &variables);
+    expression_variables(goal->right, &variables);
+    if (goal->kind == GOAL_BIND || goal->kind == GOAL_MEMBER)
+        variables_add(&variables, goal->variable);
+    return variables;
+}
+
+// Whether goals before it that speak of what it is given, directly or through others, are still to
+// come: they say which values it is asked for. What speaks of its result alone does not.
+static bool has_to_wait(const Rule *rule, const bool *taken, uint32_t number) {
+    const Goal *goal = &rule->goals[number];
+    VariableSet given = {0};
+    expression_variables(goal->left, &given);
+    expression_variables(goal->right, &given);
+    bool waits = false;
+    for (bool going = true; going && !waits;) {
         going = false;
-        for (uint32_t i = 0; i < rule->goal_count; i++) {
-            const Goal *goal = &rule->goals[i];
-            if (taken[i] || goes_through_rows(goal)) continue;
-            if (goal_missing(goal, goal_arity(goal), bound) >= 0) continue;
-            goal_bind(goal, goal_arity(goal), bound);
-            ASSERT(order->count < rule->goal_count);
-            order->goals[order->count++] = i;
-            taken[i] = going = true;
+        for (uint32_t i = 0; i < number && !waits; i++) {
+            VariableSet variables = goal_variables(&rule->goals[i]);
+            if (goal->kind == GOAL_BIND) variables_drop(&variables, goal->variable);
+            if (!variables_meet(&variables, &given)) continue;
+            waits = !taken[i];
+            going |= variables_join(&given, &variables);
         }
+    }
+    return waits;
+}
+
+// --- the order
+
+static bool is_ready(const Goal *goal, const VariableSet *bound) {
+    return !goes_through_rows(goal) && goal_missing(goal, goal_arity(goal), bound) < 0;
+}
+
+// The next test or binding that can be made now, those that cannot fail first; UINT32_MAX: none.
+// Goals that go through items wait their turn.
+static uint32_t find_ready(const Rule *rule, const bool *taken, const VariableSet *bound,
+                           bool patient) {
+    for (uint32_t i = 0; i < rule->goal_count; i++)
+        if (!taken[i] && is_ready(&rule->goals[i], bound) && !goal_may_fail(&rule->goals[i]))
+            return i;
+    for (uint32_t i = 0; i < rule->goal_count; i++)
+        if (!taken[i] && is_ready(&rule->goals[i], bound) &&
+            !(patient && has_to_wait(rule, taken, i)))
+            return i;
+    return UINT32_MAX;
+}
+
+static void take(const Rule *rule, uint32_t number, bool *taken, VariableSet *bound, Order *order) {
+    ASSERT(order->count < rule->goal_count && !taken[number]);
+    const Goal *goal = &rule->goals[number];
+    goal_bind(goal, goal_arity(goal), bound);
+    order->goals[order->count++] = number;
+    taken[number] = true;
+}
+
+static void take_ready(const Rule *rule, bool *taken, VariableSet *bound, Order *order) {
+    for (;;) {
+        uint32_t ready = find_ready(rule, taken, bound, true);
+        if (ready == UINT32_MAX) return;
+        take(rule, ready, taken, bound, order);
     }
 }
 
@@ -101,13 +169,13 @@ static Order order_find(const Rule *rule, const Extent *extents, const PlanStart
     take_ready(rule, taken, &bound, &order);
     for (;;) {
         uint32_t next = choose(rule, extents, taken, &bound, greedy);
+        bool rest = next == UINT32_MAX; // what waits for others that wait for it
+        if (rest) next = find_ready(rule, taken, &bound, false);
         if (next == UINT32_MAX) break;
-        rows *= expected(&rule->goals[next], &extents[next], &bound);
+        if (!rest) rows *= expected(&rule->goals[next], &extents[next], &bound);
         if (order.cost == 0) order.first = rows;
-        order.cost += rows;
-        taken[next] = true;
-        order.goals[order.count++] = next;
-        goal_bind(&rule->goals[next], goal_arity(&rule->goals[next]), &bound);
+        if (!rest) order.cost += rows;
+        take(rule, next, taken, &bound, &order);
         take_ready(rule, taken, &bound, &order);
     }
     ASSERT(order.count + dropped == rule->goal_count); // rule_check_safe

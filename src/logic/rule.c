@@ -21,6 +21,21 @@ void rule_free(Rule *rule) {
     free(rule);
 }
 
+bool variables_meet(const VariableSet *a, const VariableSet *b) {
+    uint64_t both = 0;
+    for (int i = 0; i < VARIABLES_MAX / 64; i++) both |= a->words[i] & b->words[i];
+    return both != 0;
+}
+
+bool variables_join(VariableSet *set, const VariableSet *others) {
+    uint64_t added = 0;
+    for (int i = 0; i < VARIABLES_MAX / 64; i++) {
+        added |= others->words[i] & ~set->words[i];
+        set->words[i] |= others->words[i];
+    }
+    return added != 0;
+}
+
 void expression_variables(const Expression *expression, VariableSet *out) {
     if (!expression) return;
     if (expression->kind == ARITHMETIC_VARIABLE) variables_add(out, expression->value);

@@ -99,6 +99,12 @@ static inline void variables_add(VariableSet *set, uint32_t variable) {
 static inline bool variables_have(const VariableSet *set, uint32_t variable) {
     return set->words[variable / 64] >> variable % 64 & 1;
 }
+static inline void variables_drop(VariableSet *set, uint32_t variable) {
+    set->words[variable / 64] &= ~((uint64_t)1 << variable % 64);
+}
+bool variables_meet(const VariableSet *a, const VariableSet *b); // whether some are in both
+bool variables_join(VariableSet *set,
+                    const VariableSet *others); // adds them; false: all were there
 void expression_variables(const Expression *expression, VariableSet *out); // adds those it reads
 // A variable that the goal needs a value of and that has none; -1: the goal can be asked. `arity`
 // is that of the goal's relation.
