@@ -77,10 +77,6 @@ static Status operate(Store *store, Arithmetic kind, Datum a, Datum b, Datum *ou
     return STATUS_OK;
 }
 
-Status constant_add(Store *store, Datum a, Datum b, Datum *out) {
-    return operate(store, ARITHMETIC_ADD, a, b, out);
-}
-
 static void arguments_gather(const Expression *expression, const Datum *variables,
                              Datum *arguments) {
     for (uint32_t i = 0; i < expression->variable_count; i++)

@@ -11,7 +11,5 @@ Status expression_test(Store *store, const Expression *expression, const Datum *
                        bool *out) MUST_USE;
 Status expression_members(Store *store, const Expression *expression, const Datum *variables,
                           DatumList *out) MUST_USE;
-// Sum and quotient as the language computes them; for aggregates.
-Status constant_add(Store *store, Datum a, Datum b, Datum *out) MUST_USE;
 
 #endif
