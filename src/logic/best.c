@@ -5,8 +5,6 @@
 #include "logic/weigh.h"
 #include "logic/weighers.h"
 
-enum { INDENT = 2 };
-
 typedef struct WayLine {
     uint32_t node, indent;
     bool negated;
@@ -46,7 +44,7 @@ static void print_line(WayText *text, const WayLine *line) {
     const GroundNode *node = &ground->nodes.items[line->node];
     uint32_t way = text->way->ways[line->node];
     const Datum *values = &ground->values.items[node->values];
-    text_append_repeated(text->out, ' ', line->indent * INDENT);
+    proof_indent(line->indent, text->out);
     if (line->negated) text_append_string(text->out, "not ");
     atom_print(text->store, node->relation, values, text->out);
     if (line->negated || way == NO_WAY) {

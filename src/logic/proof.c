@@ -11,6 +11,14 @@
 
 enum { INDENT = 2 };
 
+// In a chain each row is a level deeper than the last: deep ones have their level's number instead.
+void proof_indent(uint32_t level, Text *out) {
+    enum { LEVELS_MAX = 40 };
+    uint32_t shown = level < LEVELS_MAX ? level : LEVELS_MAX;
+    text_append_repeated(out, ' ', shown * INDENT);
+    if (level > LEVELS_MAX) text_format(out, "[%u] ", level);
+}
+
 void atom_print(const Store *store, const Relation *relation, const Datum *values, Text *out) {
     ASSERT(relation->arity <= ARITY_MAX);
     text_format(out, "%s(", relation->name);
@@ -202,7 +210,7 @@ static Status proof_print(Store *store, const Relation *relation, const Datum *v
     Status status = STATUS_OK;
     while (proof.lines.count > 0) {
         Line line = proof.lines.items[--proof.lines.count];
-        if (status == STATUS_OK) text_append_repeated(out, ' ', (line.indent + 1) * INDENT);
+        if (status == STATUS_OK) proof_indent(line.indent + 1, out);
         if (status == STATUS_OK && line.relation)
             status = row_prove(&proof, &line);
         else if (status == STATUS_OK)
@@ -377,7 +385,7 @@ static Status goals_refute(Store *store, const Rule *rule, const Extent *extents
 
 static Status rule_refute(Store *store, const Rule *rule, const Datum *values, Text *out) {
     Datum initial[VARIABLES_MAX];
-    text_append_repeated(out, ' ', INDENT);
+    proof_indent(1, out);
     rule_print(rule, out);
     if (!head_unify(rule, values, initial)) {
         text_append_string(out, ": its head is about something else\n");

@@ -12,6 +12,7 @@ Status store_prove(Store *store, Relation *relation, const Datum *values, const 
                    Text *out) MUST_USE;
 // For each rule the first goal that nothing satisfies. Values that are CONSTANT_NONE are open.
 Status store_refute(Store *store, Relation *relation, const Datum *values, Text *out) MUST_USE;
+void proof_indent(uint32_t level, Text *out); // of a line; 1: the first
 // Relation(a, b), with `_` for CONSTANT_NONE.
 void atom_print(const Store *store, const Relation *relation, const Datum *values, Text *out);
 // The rule as it is written, on one line.

@@ -1003,6 +1003,13 @@ class Proofs(unittest.TestCase):
             row = source.choice(known) if known else tuple(random_value(source, kind) for kind in kinds)
             self.check(number, program, rows, name, row)
 
+    def test_a_long_chain(self):
+        result = run_code("relation Next(x: int, y: int)\nfor i in 0..30000 { Next(i, i + 1) }\nrelation Reach(x: int)\nReach(0)\n"
+                          "Reach(Y) <- Reach(X), Next(X, Y)\nwhy Reach(30000)?\n")
+        lines = result.out.splitlines()
+        self.assertEqual((len(lines), max(map(len, lines)) < 120), (2 * 30000 + 2, True), result.err)
+        self.assertEqual(lines[41].strip(), "[41] Reach(29960)")
+
     def test_a_relation_of_many_rows(self):
         """Neither makes the relation."""
         source = random.Random(SEED)
