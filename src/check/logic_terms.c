@@ -54,8 +54,11 @@ static int kind_in_rule(ClauseCheck *check, const Word *word) {
     return check->older && !word_is_long(word) ? TERM_NODE_VARIABLE : TERM_NODE_CONSTANT;
 }
 
+// What is retracted is written as it was stated: a name that no fact has is not one for any value.
 static int kind_in_query(const ClauseCheck *check, const Word *word) {
-    if (logic_is_member(check->checker, word) || !word_is_capital(word)) return TERM_NODE_CONSTANT;
+    bool stated = check->kind == CLAUSE_RETRACT && word_is_long(word);
+    if (logic_is_member(check->checker, word) || !word_is_capital(word) || stated)
+        return TERM_NODE_CONSTANT;
     return TERM_NODE_NAME;
 }
 
