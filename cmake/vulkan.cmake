@@ -43,8 +43,13 @@ function(ptx_module file name defines)
 endfunction()
 
 # The defines of a row stand in a source of their own, so that one glslc compiles several: it starts in the
-# time in which it compiles a small one.
+# time in which it compiles a small one. Rows that differ by what they need alone have one module.
 function(glsl_source file name defines)
+    string(SHA1 text "${file} ${defines}")
+    if(DEFINED module_of_${text})
+        set(modules_of_${file} ${modules_of_${file}} ${module_of_${text}} PARENT_SCOPE)
+        return()
+    endif()
     string(REGEX REPLACE "-D([A-Z0-9_]+)=?([^ ]*) *" "#define \\1 \\2\n" defines "${defines}")
     set(source ${module_folder}/${name}.comp)
     file(CONFIGURE OUTPUT ${source} @ONLY CONTENT "#version 460
@@ -53,6 +58,7 @@ function(glsl_source file name defines)
 ")
     set(sources_of_${file} ${sources_of_${file}} ${source} PARENT_SCOPE)
     set(modules_of_${file} ${modules_of_${file}} ${source}.spv PARENT_SCOPE)
+    set(module_of_${text} ${source}.spv PARENT_SCOPE)
 endfunction()
 
 # glslc's optimiser takes most of the time in which shaders are built, drivers have their own, and these files are
