@@ -21,6 +21,14 @@ enum { LANES = 4 };
 
 enum { DOUBLE_LANES = LANES / 2 };
 
+// Hardly a machine of this kind lacks AVX2: products without it take one row at a time, which is
+// right, small and built sooner.
+#if defined(TL_ISA_base) && defined(__x86_64__)
+#define ONE_ROW 1
+#else
+#define ONE_ROW 0
+#endif
+
 // Checks of what is inlined whole would take a compiler minutes: sanitizers see it called.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SIMD_INLINE static inline __attribute__((unused))

@@ -31,7 +31,7 @@ static const CodeForm panel_codes = CODES_PAIRS;
 #if defined(TL_ISA_avx512)
 enum { TOKENS_MANY = 12, TOKENS_OF_HALVES = 8, TOKENS_SOME = 4 };
 #else
-enum { TOKENS_MANY = 4, TOKENS_OF_HALVES = 4, TOKENS_SOME = 4 };
+enum { TOKENS_MANY = ONE_ROW ? 1 : 4, TOKENS_OF_HALVES = TOKENS_MANY, TOKENS_SOME = TOKENS_MANY };
 #endif
 
 SIMD_INLINE void product_of_panel(const StripProduct *product, const Form *kind) {

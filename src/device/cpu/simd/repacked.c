@@ -7,7 +7,7 @@
 #if defined(TL_ISA_avx512)
 enum { TOKENS_MANY = 8, TOKENS_OF_HALVES = 4 };
 #else
-enum { TOKENS_MANY = 4, TOKENS_OF_HALVES = 2 };
+enum { TOKENS_MANY = ONE_ROW ? 1 : 4, TOKENS_OF_HALVES = ONE_ROW ? 1 : 2 };
 #endif
 
 SIMD_INLINE void product_of_codes(const StripProduct *product, const Form *kind) {

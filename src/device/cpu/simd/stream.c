@@ -2,6 +2,10 @@
 // and of rows.
 #include "device/cpu/map.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "device/cpu/simd/vector.h"
 
 #if defined(__AVX512F__)
@@ -12,7 +16,7 @@ static size_t stream_vectors(char *to, const char *from, size_t bytes) {
     _mm_sfence();
     return at;
 }
-#elif defined(__x86_64__)
+#elif defined(__SSE2__)
 static size_t stream_vectors(char *to, const char *from, size_t bytes) {
     size_t at = 0;
     for (; at + 16 <= bytes; at += 16)

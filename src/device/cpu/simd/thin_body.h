@@ -141,6 +141,12 @@ SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(GroupLoad) load, int
     NAME(Rest) rest;
     NAME(rest_prepare)(product, item_bytes, &rest);
     bool fetches = product->n * product->b_stride_bytes >= FETCHED_MIN;
+    if (ONE_ROW) {
+        for (; column < product->n; column++)
+            for (int row = 0; row < product->rows; row++) NAME(dot_tile)
+        (product, column, (NAME(Tile)){row, 1, 1, load, item_bytes, &rest, fetches});
+        return;
+    }
     if (DOT_COLUMNS_MORE == 4 && product->rows == 8 && product->k <= SHORT)
         column = NAME(dot_short)(product, (NAME(Tile)){0, 4, 4, load, item_bytes, &rest, fetches});
 #define DOT_CASE(rows, step)                                                                       \

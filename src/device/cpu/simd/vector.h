@@ -10,7 +10,7 @@
 #include "base/half.h"
 #include "device/cpu/cpu.h"
 
-#if defined(__x86_64__)
+#if defined(__F16C__)
 #include <immintrin.h>
 #endif
 
