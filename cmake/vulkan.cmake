@@ -66,11 +66,12 @@ endfunction()
 set(shaders_for_drivers matmul_parts.comp scatter.comp scan.comp sort_block.comp gather.comp index_put.comp)
 
 # One command compiles the sources in ARGN, which are of one file. What glslc says of their dependencies begins
-# with the module, without its folder.
+# with the module, without its folder; the file of it is named by the sources, since other ones have other dependencies.
 function(glsl_modules file)
     list(TRANSFORM ARGN APPEND .spv OUTPUT_VARIABLE modules)
     list(TRANSFORM modules APPEND .d OUTPUT_VARIABLE depfiles)
-    list(GET depfiles 0 depfile)
+    string(SHA1 sources "${ARGN}")
+    set(depfile ${module_folder}/${sources}.d)
     string(REPLACE ";" " " depfiles "${depfiles}")
     set(optimise -O)
     if(file IN_LIST shaders_for_drivers)
@@ -79,9 +80,9 @@ function(glsl_modules file)
     add_custom_command(
         OUTPUT ${modules}
         COMMAND ${GLSLC} --target-env=vulkan1.2 ${optimise} -Werror ${shader_includes} -MD -c ${ARGN}
-        COMMAND sh -c "sed 's|^|${module_folder}/|' ${depfiles} >${depfile}.all"
+        COMMAND sh -c "sed 's|^|${module_folder}/|' ${depfiles} >${depfile}"
         DEPENDS ${ARGN} ${shader_folder}/${file}
-        DEPFILE ${depfile}.all
+        DEPFILE ${depfile}
         WORKING_DIRECTORY ${module_folder}
         COMMENT "Compiling shaders of ${file}"
         VERBATIM)
