@@ -15,11 +15,9 @@ enum { DOT_COLUMNS_MAX = 4, DOT_COLUMNS_MORE = 4, DOT_COLUMNS_MOST = 2, PANEL_VE
 enum { DOT_COLUMNS_MAX = 4, DOT_COLUMNS_MORE = 2, DOT_COLUMNS_MOST = 1, PANEL_VECTORS = 2 };
 #endif
 enum {
-    SHORT = 256,           // a head's width is at most that
-    AHEAD = 24,            // rows of b that are fetched before they are read
-    LINE = 64,             // bytes of a cache's line
-    FETCHED = 4 * GROUP,   // numbers of each row that are fetched at a time
-    FETCHED_MIN = 1 << 18, // bytes of b from which its next rows are fetched: less stays in a cache
+    SHORT = 256, // a head's width is at most that
+    AHEAD = 24,  // rows of b that are fetched before they are read
+    LINE = 64,   // bytes of a cache's line
 };
 
 typedef struct ThinRows { // of a or of b

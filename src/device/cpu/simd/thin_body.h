@@ -22,7 +22,6 @@ typedef struct NAME(Tile) {   // rows of a by columns of b, whose elements have 
     NAME(GroupLoad) load;
     int64_t item_bytes; // 0 for blocks, whose k is an integral number of groups
     const NAME(Rest) * rest;
-    bool fetches; // the next rows of b, which no cache is likely to have
 } NAME(Tile);
 
 static __attribute__((unused)) void NAME(rest_prepare)(const ThinProduct *product,
@@ -66,15 +65,6 @@ SIMD_INLINE void NAME(dot_rest)(const ThinProduct *product, const char *b, NAME(
     }
 }
 
-// The same place in the rows of b that come next, which memory has in other pages.
-SIMD_INLINE void NAME(fetch_next)(const ThinProduct *product, const char *b, NAME(Tile) tile,
-                                  int64_t first, int64_t until) {
-    for (int64_t byte = first * tile.item_bytes; byte < until * tile.item_bytes; byte += LINE)
-#pragma GCC unroll 8
-        for (int j = tile.columns; j < 2 * tile.columns; j++)
-            __builtin_prefetch(b + j * product->b_stride_bytes + byte, 0, 2);
-}
-
 // `rows` rows of a by `columns` rows of b, both constants where this is inlined, so that the sums
 // stay in registers. Every sum is one chain of additions, whatever the number of rows and columns,
 // so that a row's numbers do not depend on the others.
@@ -83,24 +73,24 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
     VECTOR sums[THIN_ROWS_MAX][DOT_COLUMNS_MAX] = {{{0}}};
     const REAL *a = (const REAL *)product->a + tile.first * product->a_stride;
     const char *b = product->b + column * product->b_stride_bytes;
-    const int64_t end = tile.rest->first;
-    for (int64_t first = 0; first < end; first += FETCHED) {
-        int64_t until = first + FETCHED < end ? first + FETCHED : end;
-        if (tile.fetches) NAME(fetch_next)(product, b, tile, first, until);
-        for (int64_t k = first; k < until; k += GROUP) {
-            VECTOR weights[DOT_COLUMNS_MAX][NAME(group_vectors)];
+    int64_t k = 0;
+    for (; k + GROUP <= product->k; k += GROUP) {
+        VECTOR weights[DOT_COLUMNS_MAX][NAME(group_vectors)];
 #pragma GCC unroll 8
-            for (int j = 0; j < columns; j++)
-                tile.load(b + j * product->b_stride_bytes, k, weights[j]);
+        for (int j = 0; j < columns; j++) tile.load(b + j * product->b_stride_bytes, k, weights[j]);
+        // The same place in the rows of b that come next, which memory has in other pages.
+        for (int64_t byte = k * tile.item_bytes; byte < (k + GROUP) * tile.item_bytes; byte += LINE)
+#pragma GCC unroll 8
+            for (int j = columns; j < 2 * columns; j++)
+                __builtin_prefetch(b + j * product->b_stride_bytes + byte, 0, 2);
 #pragma GCC unroll 16
-            for (int v = 0; v < NAME(group_vectors); v++)
+        for (int v = 0; v < NAME(group_vectors); v++)
 #pragma GCC unroll 8
-                for (int i = 0; i < rows; i++) {
-                    VECTOR numbers = NAME(vector_at)(a + i * product->a_stride + k + v * WIDTH);
+            for (int i = 0; i < rows; i++) {
+                VECTOR numbers = NAME(vector_at)(a + i * product->a_stride + k + v * WIDTH);
 #pragma GCC unroll 8
-                    for (int j = 0; j < columns; j++) sums[i][j] += weights[j][v] * numbers;
-                }
-        }
+                for (int j = 0; j < columns; j++) sums[i][j] += weights[j][v] * numbers;
+            }
     }
     if (tile.rest->count > 0) NAME(dot_rest)(product, b, tile, sums);
     REAL *out = (REAL *)product->out + tile.first * product->out_row_stride +
@@ -130,8 +120,7 @@ SIMD_INLINE int64_t NAME(dot_short)(const ThinProduct *product, NAME(Tile) tile)
             for (int64_t byte = 0; byte < product->k * tile.item_bytes; byte += LINE)
                 __builtin_prefetch(product->b + j * product->b_stride_bytes + byte);
         for (tile.first = 0; tile.first < 8; tile.first += 4) NAME(dot_tile)
-        (product, column,
-         (NAME(Tile)){tile.first, 4, 4, tile.load, tile.item_bytes, tile.rest, tile.fetches});
+        (product, column, (NAME(Tile)){tile.first, 4, 4, tile.load, tile.item_bytes, tile.rest});
     }
     return column;
 }
@@ -140,21 +129,20 @@ SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(GroupLoad) load, int
     int64_t column = 0;
     NAME(Rest) rest;
     NAME(rest_prepare)(product, item_bytes, &rest);
-    bool fetches = product->n * product->b_stride_bytes >= FETCHED_MIN;
     if (ONE_ROW) {
         for (; column < product->n; column++)
-            for (int row = 0; row < product->rows; row++) NAME(dot_tile)
-        (product, column, (NAME(Tile)){row, 1, 1, load, item_bytes, &rest, fetches});
+            for (int row = 0; row < product->rows; row++)
+                NAME(dot_tile)(product, column, (NAME(Tile)){row, 1, 1, load, item_bytes, &rest});
         return;
     }
     if (DOT_COLUMNS_MORE == 4 && product->rows == 8 && product->k <= SHORT)
-        column = NAME(dot_short)(product, (NAME(Tile)){0, 4, 4, load, item_bytes, &rest, fetches});
+        column = NAME(dot_short)(product, (NAME(Tile)){0, 4, 4, load, item_bytes, &rest});
 #define DOT_CASE(rows, step)                                                                       \
     case rows:                                                                                     \
-        for (; column + step <= product->n; column += step) NAME(dot_tile)                         \
-        (product, column, (NAME(Tile)){0, rows, step, load, item_bytes, &rest, fetches});          \
-        for (; column < product->n; column++) NAME(dot_tile)                                       \
-        (product, column, (NAME(Tile)){0, rows, 1, load, item_bytes, &rest, fetches});             \
+        for (; column + step <= product->n; column += step)                                        \
+            NAME(dot_tile)(product, column, (NAME(Tile)){0, rows, step, load, item_bytes, &rest}); \
+        for (; column < product->n; column++)                                                      \
+            NAME(dot_tile)(product, column, (NAME(Tile)){0, rows, 1, load, item_bytes, &rest});    \
         break
     switch (product->rows) {
         DOT_CASE(1, DOT_COLUMNS_MAX);
