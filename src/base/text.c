@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 
+// Not inlined, so that appending to a text with room stays short.
 static __attribute__((noinline)) bool grow(Text *text, size_t needed) {
     ASSERT(text->capacity == 0 || text->length < text->capacity);
     size_t grown = text->capacity < 64 ? 64 : text->capacity * 2;
@@ -20,7 +21,7 @@ static __attribute__((noinline)) bool grow(Text *text, size_t needed) {
     return true;
 }
 
-// False when there is no memory: the text stays as it is.
+// False when memory runs out: the text is unchanged.
 static inline bool reserve(Text *text, size_t extra) {
     size_t needed = text->length + extra + 1;
     ASSERT(needed > extra);
