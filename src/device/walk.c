@@ -35,8 +35,13 @@ bool view_fits(const TensorView *view) {
         *(view->strides[d] < 0 ? &low : &high) += (view->dims[d] - 1) * view->strides[d];
     }
     const DTypeInfo *info = &dtype_info[view->dtype];
-    int64_t before = -low / info->block_elements * info->block_bytes;
-    int64_t after = (high + info->block_elements - 1) / info->block_elements * info->block_bytes;
+    int64_t before = -low, after = high;
+    if (info->block_elements > 1) {
+        before /= info->block_elements;
+        after = (after + info->block_elements - 1) / info->block_elements;
+    }
+    before *= info->block_bytes;
+    after *= info->block_bytes;
     size_t bytes = view->buffer->bytes;
     return (size_t)before <= view->offset && view->offset <= bytes &&
            (size_t)after <= bytes - view->offset;

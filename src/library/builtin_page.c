@@ -51,6 +51,8 @@ static void projection_release(void *payload) {
 
 // A row's numbers do not depend on what is computed with it.
 static const OpAttributes by_row = {.given = ATTRIBUTE_BIT(by_row), .by_row = true};
+static const OpAttributes by_row_fast = {
+    .given = ATTRIBUTE_BIT(by_row) | ATTRIBUTE_BIT(fast), .by_row = true, .fast = true};
 
 // y + (x @ down.T @ up.T) * scale
 static Status add_adapter(const Adapter *adapter, Tensor *x, Tensor **y) {
@@ -70,10 +72,8 @@ static Status add_adapter(const Adapter *adapter, Tensor *x, Tensor **y) {
 static Status project(const LinearPart *projection, Tensor *x, Tensor **out) {
     SCOPED_TENSOR(y);
     Tensor *inputs[3] = {x, projection->weight, projection->bias};
-    OpAttributes attributes = by_row;
-    attributes.given |= ATTRIBUTE_BIT(fast);
-    attributes.fast = projection->fast;
-    TRY(op_with(OP_linear, inputs, projection->bias ? 3 : 2, &attributes, &y));
+    TRY(op_with(OP_linear, inputs, projection->bias ? 3 : 2,
+                projection->fast ? &by_row_fast : &by_row, &y));
     for (size_t i = 0; i < projection->adapter_count; i++)
         TRY(add_adapter(&projection->adapters[i], x, &y));
     return compose_give(&y, out);
@@ -154,7 +154,7 @@ Value builtin_model_cache_dtype(BuiltinCall *call) {
 
 typedef struct Norm {
     Tensor *weight;
-    double eps;
+    OpAttributes attributes;
 } Norm;
 
 static void norm_release(void *payload) {
@@ -166,9 +166,8 @@ static Value norm_call(Interp *interp, Handle *handle, const Value *arguments, s
     const Norm *norm = handle->payload;
     SCOPED_TENSOR(x);
     Tensor *y = NULL;
-    OpAttributes attributes = {.given = ATTRIBUTE_BIT(eps), .eps = norm->eps};
     TRY_VALUE(one_tensor(handle, arguments, count, &x));
-    TRY_VALUE(op_with(OP_rms_norm, (Tensor *[]){x, norm->weight}, 2, &attributes, &y));
+    TRY_VALUE(op_with(OP_rms_norm, (Tensor *[]){x, norm->weight}, 2, &norm->attributes, &y));
     return attached_apply_hooks(interp, handle->attached, value_tensor(y));
 }
 
@@ -177,11 +176,11 @@ static const HandleType handle_norm = {.name = "norm", .release = norm_release, 
 Value builtin_model_norm(BuiltinCall *call) {
     const Handle *handle = call->arguments[0].as.handle;
     const char *name = call->arguments[1].as.string->bytes;
-    Norm norm = {0};
+    Norm norm = {.attributes.given = ATTRIBUTE_BIT(eps)};
     SCOPED_TEXT(tensor);
     attached_declare(call->interp, ATTACHED_ACTIVATION, name);
     text_format(&tensor, "%s.weight", name);
-    Status status = value_to_double(call->arguments[2], "eps", &norm.eps);
+    Status status = value_to_double(call->arguments[2], "eps", &norm.attributes.eps);
     if (status == STATUS_OK)
         status = model_tensor(handle->payload, text_get(&tensor), &norm.weight);
     TRY_VALUE(status);

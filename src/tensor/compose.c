@@ -173,12 +173,14 @@ Shape compose_shape(int rank, const int64_t *dims) {
 Status compose_kernel(const OpCall *call, KernelId kernel, const KernelOptions *options,
                       TensorSpan inputs, Tensor *out) {
     ASSERT(inputs.count >= 0 && inputs.count <= KERNEL_INPUTS_MAX);
-    KernelCall request = {.kernel = kernel,
-                          .n_inputs = inputs.count,
-                          .n_outputs = 1,
-                          .outputs = {&out->view},
-                          .options = *options,
-                          .op_name = call->op->name};
+    KernelCall request;
+    request.kernel = kernel;
+    request.n_inputs = inputs.count;
+    request.n_outputs = 1;
+    request.outputs[0] = &out->view;
+    request.options = *options;
+    request.all_rows = 0;
+    request.op_name = call->op->name;
     for (int i = 0; i < inputs.count; i++) request.inputs[i] = compose_operand(inputs.items[i]);
     return op_run_kernel(&request);
 }

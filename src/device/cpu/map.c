@@ -371,7 +371,7 @@ static bool run_short(const KernelCall *call, CpuCompute compute) {
     const TensorView *out = call->outputs[0];
     const MapStep *from = &call->options.steps[0];
     int64_t count = view_count(out);
-    if (call->options.n_steps != 1 || count > TASK_ELEMENTS || !is_one_row(call)) return false;
+    if (call->options.n_steps != 1 || count > TASK_ELEMENTS) return false;
     Step step = {(*map_table(compute))[from->op], call->n_inputs, {from->a, from->b, from->c}};
     DType native = compute_dtype(compute);
     if (out->dtype != native || step.arity != formulas[from->op].arity || !step.loop) return false;
@@ -394,7 +394,8 @@ Status cpu_kernel_MAP(const KernelCall *call) {
     run.compute = compute_of(compute);
     ASSERT(compute == compute_dtype(run.compute));
     if (run.compute == COMPUTE_I64 && wraps_at_32(call)) run.compute = COMPUTE_I32;
-    if (run_short(call, run.compute)) return STATUS_OK;
+    bool one_row = is_one_row(call);
+    if (one_row && run_short(call, run.compute)) return STATUS_OK;
     run.size = (int64_t)compute_bytes(run.compute);
     TRY(prepare_steps(call, &run));
     TRY(prepare_inputs(call, convert, &run));
@@ -403,7 +404,7 @@ Status cpu_kernel_MAP(const KernelCall *call) {
     run.output_size = (int64_t)dtype_size(out->dtype);
     run.output_native = out->dtype == compute_dtype(run.compute);
     run.stream = NULL;
-    if (is_one_row(call)) {
+    if (one_row) {
         run_one_row(call, &run);
         return STATUS_OK;
     }

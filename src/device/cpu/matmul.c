@@ -124,8 +124,9 @@ static void run_batch(Batch *batch) {
 Status cpu_kernel_MATMUL(const KernelCall *call) {
     const TensorView *a = call->inputs[0].view, *b = call->inputs[1].view, *out = call->outputs[0];
     ASSERT(a && b && a->rank >= 2 && a->rank == b->rank && a->rank == out->rank);
-    Batch batch = {.count = 1};
+    Batch batch;
     MatrixProduct *product = &batch.first;
+    *product = (MatrixProduct){.by_row = call->options.flag};
     TRY(choose_compute(call, &product->compute));
     product->a = last_matrix(a);
     product->b = last_matrix(b);
@@ -133,7 +134,6 @@ Status cpu_kernel_MATMUL(const KernelCall *call) {
     product->out_dtype = out->dtype;
     product->out_row_stride = product->b.columns;
     product->out_column_stride = 1;
-    product->by_row = call->options.flag;
     product->fast = call->options.fast || cpu_is_fast();
     ASSERT(product->a.columns == product->b.rows);
     if (product->b.columns == 1 && dtype_is_quant(b->dtype))
@@ -146,6 +146,7 @@ Status cpu_kernel_MATMUL(const KernelCall *call) {
             memset(product->out, 0, (size_t)numbers * dtype_size(out->dtype));
         return STATUS_OK;
     }
+    batch.count = 1;
     batch.rank = fold_rows(a, b, product);
     for (int d = 0; d < batch.rank; d++) {
         batch.dims[d] = a->dims[d];

@@ -37,6 +37,7 @@ typedef struct ThinProduct {
     int64_t n, k;
     void *out;
     int64_t out_row_stride, out_column_stride;
+    bool cached; // the matrix that b is a part of is small enough to lie in a cache
 } ThinProduct;
 typedef void (*ThinKernel)(const ThinProduct *product);
 // Products of attention with any number of float32 rows; NULL where there is none. Scores are dots,

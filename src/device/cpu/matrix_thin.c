@@ -11,7 +11,8 @@ enum {
     TILES_MANY = 16,            // with fewer tiles a long k is cut as well
     CHUNK_DEPTH = 8192,         // a multiple of every quantised block
     STRIP_NARROW = 128,
-    PASSES_MAX = 4, // over b
+    PASSES_MAX = 4,         // over b
+    CACHED_BYTES = 1 << 18, // of a matrix that is likely to lie in a cache
 };
 
 // The work is cut along the columns of b into tiles and along k into chunks; the sums of each chunk
@@ -185,6 +186,7 @@ static void run_rows(const MatrixProduct *product) {
     const DTypeInfo *info = &dtype_info[b->dtype];
     int64_t step = dot ? b->column_stride : b->row_stride;
     thin.whole.b_stride_bytes = step / info->block_elements * info->block_bytes;
+    thin.whole.cached = dot && b->columns * thin.whole.b_stride_bytes <= CACHED_BYTES;
     SCOPED_MEMORY void *rows = NULL;
     if (a->dtype != compute_dtype(product->compute) || (a->column_stride != 1 && a->columns > 1)) {
         rows = memory_allocate((size_t)(a->rows * a->columns) * thin.real_bytes);

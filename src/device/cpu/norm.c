@@ -12,8 +12,6 @@ enum { TASK_ELEMENTS = 1 << 14 };
 
 typedef struct Norm {
     const FoldTable *folds;
-    Row in, out;
-    Iteration rows;             // view 0 the output, view 1 the input
     const void *weight_bias[2]; // contiguous, in the compute type; NULL: none
     void *converted[2];         // ours, where the stored ones were not
     double eps;
@@ -63,7 +61,10 @@ static Status run_norm(const KernelCall *call, bool centred) {
     ASSERT(trailing > 0 && trailing <= in->rank);
     Norm norm = {.folds = cpu_fold(compute), .eps = call->options.scalars[0], .centred = centred};
     if (view_count(out) == 0) return STATUS_OK;
-    RowsJob job = {.make = make_row, .context = &norm};
+    RowsJob job;
+    job.make = make_row;
+    job.context = &norm;
+    job.reduces = false;
     TRY(row_prepare(in, trailing, compute, call->op_name, &job.in));
     TRY(row_prepare(out, trailing, compute, call->op_name, &job.out));
     rows_prepare(&job.rows, 2, (const TensorView *const[]){out, in}, in->rank - trailing);

@@ -44,6 +44,7 @@ typedef uint16_t Halves __attribute__((vector_size(LANES * 2)));
 typedef int16_t Shorts __attribute__((vector_size(LANES * 2)));
 typedef uint8_t Bytes __attribute__((vector_size(LANES)));
 typedef int8_t SignedBytes __attribute__((vector_size(LANES)));
+typedef float Four __attribute__((vector_size(16)));
 typedef double Doubles __attribute__((vector_size(DOUBLE_LANES * 8)));
 
 SIMD_INLINE Floats float_vector_at(const void *source) {
@@ -211,10 +212,8 @@ SIMD_INLINE void floats_sum_four(const Floats values[4], float out[4]) {
     Floats four = LANES_OF(ab, cd, 0, 2, 4, 6) + LANES_OF(ab, cd, 1, 3, 5, 7);
     enum { A = 0, B = 1, C = 2, D = 3 };
 #endif
-    out[0] = four[A];
-    out[1] = four[B];
-    out[2] = four[C];
-    out[3] = four[D];
+    Four sums = LANES_OF(four, four, A, B, C, D);
+    memcpy(out, &sums, sizeof sums);
 }
 
 SIMD_INLINE double doubles_sum(Doubles values) {

@@ -22,6 +22,7 @@ typedef struct NAME(Tile) {   // rows of a by columns of b, whose elements have 
     NAME(GroupLoad) load;
     int64_t item_bytes; // 0 for blocks, whose k is an integral number of groups
     const NAME(Rest) * rest;
+    bool cached; // b is, so that nothing of it is fetched before it is read
 } NAME(Tile);
 
 static __attribute__((unused)) void NAME(rest_prepare)(const ThinProduct *product,
@@ -79,7 +80,8 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
 #pragma GCC unroll 8
         for (int j = 0; j < columns; j++) tile.load(b + j * product->b_stride_bytes, k, weights[j]);
         // The same place in the rows of b that come next, which memory has in other pages.
-        for (int64_t byte = k * tile.item_bytes; byte < (k + GROUP) * tile.item_bytes; byte += LINE)
+        int64_t byte = k * tile.item_bytes, end = byte + GROUP * tile.item_bytes;
+        for (; !tile.cached && byte < end; byte += LINE)
 #pragma GCC unroll 8
             for (int j = columns; j < 2 * columns; j++)
                 __builtin_prefetch(b + j * product->b_stride_bytes + byte, 0, 2);
@@ -105,8 +107,11 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
         }
 #pragma GCC unroll 4
         for (; j < columns; j++) numbers[j] = SUM(sums[i][j]);
-        for (j = 0; j < columns; j++)
-            out[i * product->out_row_stride + j * product->out_column_stride] = numbers[j];
+        REAL *to = out + i * product->out_row_stride;
+        if (columns == 4 && product->out_column_stride == 1)
+            memcpy(to, numbers, sizeof numbers);
+        else
+            for (j = 0; j < columns; j++) to[j * product->out_column_stride] = numbers[j];
     }
 }
 
@@ -120,29 +125,46 @@ SIMD_INLINE int64_t NAME(dot_short)(const ThinProduct *product, NAME(Tile) tile)
             for (int64_t byte = 0; byte < product->k * tile.item_bytes; byte += LINE)
                 __builtin_prefetch(product->b + j * product->b_stride_bytes + byte);
         for (tile.first = 0; tile.first < 8; tile.first += 4) NAME(dot_tile)
-        (product, column, (NAME(Tile)){tile.first, 4, 4, tile.load, tile.item_bytes, tile.rest});
+        (product, column,
+         (NAME(Tile)){tile.first, 4, 4, tile.load, tile.item_bytes, tile.rest, false});
     }
     return column;
 }
 
+// One row of a by a small b: a function of its own, whose few sums leave registers for addresses.
+static __attribute__((noinline, unused)) void
+NAME(dot_small)(const ThinProduct *product, NAME(GroupLoad) load, int64_t item_bytes) {
+    int64_t column = 0;
+    NAME(Rest) rest;
+    NAME(rest_prepare)(product, item_bytes, &rest);
+    for (; column + DOT_COLUMNS_MAX <= product->n; column += DOT_COLUMNS_MAX) NAME(dot_tile)
+    (product, column, (NAME(Tile)){0, 1, DOT_COLUMNS_MAX, load, item_bytes, &rest, true});
+    for (; column < product->n; column++) NAME(dot_tile)
+    (product, column, (NAME(Tile)){0, 1, 1, load, item_bytes, &rest, true});
+}
+
 SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(GroupLoad) load, int64_t item_bytes) {
+    if (!ONE_ROW && product->rows == 1 && product->cached) {
+        NAME(dot_small)(product, load, item_bytes);
+        return;
+    }
     int64_t column = 0;
     NAME(Rest) rest;
     NAME(rest_prepare)(product, item_bytes, &rest);
     if (ONE_ROW) {
         for (; column < product->n; column++)
-            for (int row = 0; row < product->rows; row++)
-                NAME(dot_tile)(product, column, (NAME(Tile)){row, 1, 1, load, item_bytes, &rest});
+            for (int row = 0; row < product->rows; row++) NAME(dot_tile)
+        (product, column, (NAME(Tile)){row, 1, 1, load, item_bytes, &rest, false});
         return;
     }
     if (DOT_COLUMNS_MORE == 4 && product->rows == 8 && product->k <= SHORT)
-        column = NAME(dot_short)(product, (NAME(Tile)){0, 4, 4, load, item_bytes, &rest});
+        column = NAME(dot_short)(product, (NAME(Tile)){0, 4, 4, load, item_bytes, &rest, false});
 #define DOT_CASE(rows, step)                                                                       \
     case rows:                                                                                     \
-        for (; column + step <= product->n; column += step)                                        \
-            NAME(dot_tile)(product, column, (NAME(Tile)){0, rows, step, load, item_bytes, &rest}); \
-        for (; column < product->n; column++)                                                      \
-            NAME(dot_tile)(product, column, (NAME(Tile)){0, rows, 1, load, item_bytes, &rest});    \
+        for (; column + step <= product->n; column += step) NAME(dot_tile)                         \
+        (product, column, (NAME(Tile)){0, rows, step, load, item_bytes, &rest, false});            \
+        for (; column < product->n; column++) NAME(dot_tile)                                       \
+        (product, column, (NAME(Tile)){0, rows, 1, load, item_bytes, &rest, false});               \
         break
     switch (product->rows) {
         DOT_CASE(1, DOT_COLUMNS_MAX);
