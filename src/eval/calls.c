@@ -309,10 +309,12 @@ static const FunctionCode *find_struct_method(const Instance *instance, const Ca
     return method;
 }
 
-// A method and its receiver's own meaning of the name. Retained; ABSENT when there is none, FAIL
-// when none of several fits.
-static Value find_method(Value receiver, const CallCode *call, const FunctionCode **function) {
+// A method and its receiver's own meaning of the name; `field` says that it is a field's value.
+// Retained; ABSENT when there is none, FAIL when none of several fits.
+static Value find_method(Value receiver, const CallCode *call, const FunctionCode **function,
+                         bool *field) {
     *function = NULL;
+    *field = false;
     if (receiver.kind == VALUE_STRUCT) {
         ASSERT(receiver.kind == VALUE_STRUCT);
         const StructType *type = receiver.as.instance->type;
@@ -320,18 +322,16 @@ static Value find_method(Value receiver, const CallCode *call, const FunctionCod
         *function = find_struct_method(receiver.as.instance, call, &unclear);
         if (unclear) return value_fail();
         if (*function) return value_none();
-        int field = struct_find_field(type, call->name, call->name_length);
-        if (field >= 0 && value_is_callable(receiver.as.instance->fields[field]))
-            return value_retain(receiver.as.instance->fields[field]);
-        return value_absent();
+        int place = struct_find_field(type, call->name, call->name_length);
+        *field = place >= 0 && value_is_callable(receiver.as.instance->fields[place]);
+        return *field ? value_retain(receiver.as.instance->fields[place]) : value_absent();
     }
     const Builtin *row = find_builtin_method(receiver, call);
     if (row) return (Value){.kind = VALUE_BUILTIN, .as.builtin = row};
-    if (receiver.kind == VALUE_DICT) {
-        Value item = dict_get_word(receiver.as.dict, call->name);
-        if (value_is_callable(item)) return value_retain(item);
-    }
-    return value_absent();
+    if (receiver.kind != VALUE_DICT) return value_absent();
+    Value item = dict_get_word(receiver.as.dict, call->name);
+    *field = value_is_callable(item);
+    return *field ? value_retain(item) : value_absent();
 }
 
 static Value find_function(Frame *frame, const CallCode *call) {
@@ -378,15 +378,13 @@ static Value call_method(Frame *frame, const CallCode *call, Value *values) {
     arguments.positional++;
     arguments.first_is_literal = false;
     arguments.receiver = call->receiver;
-    Value callee = find_method(receiver, call, &function);
+    bool field;
+    Value callee = find_method(receiver, call, &function, &field);
     if (failed(callee)) {
         arguments_release(values, arguments.count);
         return fail_at(call->head.span);
     }
     if (function) return call_function(frame->interp, function, NULL, &arguments);
-    bool field = callee.kind != VALUE_ABSENT &&
-                 (receiver.kind == VALUE_STRUCT ||
-                  (receiver.kind == VALUE_DICT && callee.kind != VALUE_BUILTIN));
     if (callee.kind == VALUE_ABSENT) callee = find_function(frame, call);
     if (callee.kind == VALUE_ABSENT) {
         fail_no_method(receiver, call);
