@@ -161,7 +161,7 @@ void check_statement(Checker *checker, Node *node);
 void check_for(Checker *checker, Node *node);    // comprehensions too
 void check_block(Checker *checker, Node *block); // with a scope of its own
 void check_statements(Checker *checker, Node *block);
-void warn_unused_start(Checker *checker, const Node *node);
+void warn_lost(Checker *checker, const Node *node); // of a statement whose value is not used
 
 // learn.c
 void check_learn(Checker *checker, Node *node);

@@ -92,6 +92,7 @@ static void check_body(Checker *checker, FunctionNode *function, Place place) {
     check_parameters(checker, function);
     if (has_result(function)) define_results(function->body);
     (place == PLACE_FUNCTION ? check_expression : check_node)(checker, function->body);
+    if (place != PLACE_FUNCTION) warn_lost(checker, function->body);
     scope_pop(checker);
     frame_leave(checker, &state);
 }
@@ -317,9 +318,7 @@ void check_top(Checker *checker) {
     for (size_t i = 0; i < statements->count; i++) {
         Node *node = statements->items[i];
         if (!is_deferred(node->kind) && node->kind != NODE_IMPORT) {
-            bool unused = node->kind == NODE_EXPRESSION_STATEMENT && i + 1 < statements->count &&
-                          node->as.expression.unused_start;
-            if (unused) warn_unused_start(checker, node);
+            if (i + 1 < statements->count) warn_lost(checker, node);
             check_statement(checker, node);
         }
     }

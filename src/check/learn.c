@@ -236,6 +236,7 @@ static void check_body(Checker *checker, Node *node) {
     Scope body = {.learn = node};
     scope_push(checker, &body);
     check_statements(checker, node->as.learn.body);
+    warn_lost(checker, node->as.learn.body);
     check_settings(checker, node, SETTING_AFTER);
     list_visible(checker, node);
     for (const Entry *entry = body.entries; entry; entry = entry->next_in_scope)

@@ -14,11 +14,37 @@ static void declare_local_hoisted(Checker *checker, Node *block) {
     }
 }
 
-void warn_unused_start(Checker *checker, const Node *node) {
+static void warn_unused_start(Checker *checker, const Node *node) {
     const Node *value = node->as.expression.value;
     if (value->kind == NODE_CALL || value->kind == NODE_METHOD_CALL) return;
     report_warning(checker, node->span, NULL,
                    "this starts a new statement; end the line above with the operator");
+}
+
+void warn_lost(Checker *checker, const Node *node) {
+    for (; node && node->kind == NODE_IF; node = node->as.branch.else_branch)
+        warn_lost(checker, node->as.branch.then_branch);
+    if (!node) return;
+    const NodeList *statements = &node->as.block.statements;
+    switch (node->kind) {
+    case NODE_EXPRESSION_STATEMENT:
+        if (node->as.expression.unused_start) warn_unused_start(checker, node);
+        warn_lost(checker, node->as.expression.value);
+        break;
+    case NODE_BLOCK:
+        if (statements->count > 0) warn_lost(checker, statements->items[statements->count - 1]);
+        break;
+    case NODE_MATCH:
+        for (size_t i = 0; i < node->as.match.count; i++)
+            warn_lost(checker, node->as.match.arms[i].body);
+        break;
+    case NODE_TRY:
+        warn_lost(checker, node->as.attempt.body);
+        warn_lost(checker, node->as.attempt.handler);
+        break;
+    case NODE_WITH: warn_lost(checker, node->as.with.body); break;
+    default: break;
+    }
 }
 
 void check_statements(Checker *checker, Node *block) {
@@ -26,9 +52,7 @@ void check_statements(Checker *checker, Node *block) {
     NodeList *statements = &block->as.block.statements;
     for (size_t i = 0; i < statements->count; i++) {
         Node *node = statements->items[i];
-        if (node->kind == NODE_EXPRESSION_STATEMENT && node->as.expression.unused_start &&
-            i + 1 < statements->count)
-            warn_unused_start(checker, node);
+        if (i + 1 < statements->count) warn_lost(checker, node);
         check_statement(checker, node);
     }
 }
@@ -184,6 +208,7 @@ void check_for(Checker *checker, Node *node) {
     bool loop = node->kind == NODE_FOR; // `break` has no meaning within a comprehension
     checker->loop_depth += loop;
     (loop ? check_node : check_expression)(checker, node->as.for_loop.body);
+    if (loop) warn_lost(checker, node->as.for_loop.body);
     ASSERT(checker->loop_depth >= loop);
     checker->loop_depth -= loop;
     node->as.for_loop.slot_count = scope_pop(checker);
@@ -193,6 +218,7 @@ static void check_loop(Checker *checker, Node *node) {
     check_expression(checker, node->as.loop.condition);
     checker->loop_depth++;
     check_node(checker, node->as.loop.body);
+    warn_lost(checker, node->as.loop.body);
     ASSERT(checker->loop_depth > 0);
     checker->loop_depth--;
 }

@@ -271,6 +271,8 @@ static void collect_methods(Finder *finder, const Program *program) {
 void warn_unused(Checker *checker) {
     Finder finder = {.checker = checker};
     collect_methods(&finder, checker->program);
+    const NodeList *top = &checker->program->top->as.block.statements;
+    if (top->count > 0) warn_lost(checker, top->items[top->count - 1]);
     check_statements_lost(&finder, checker->program->top, true);
     Walker walker = {.context = &finder, .node = visit};
     walk_node(&walker, checker->program->top);
