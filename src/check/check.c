@@ -35,6 +35,7 @@ static void check(Program *program, DiagnosticList *diagnostics, bool warnings) 
             declare_top(table.modules.items[i]->checker);
         for (size_t i = 0; i < table.modules.count; i++) {
             imports_declare(table.modules.items[i]->checker);
+            logic_declare_heads(table.modules.items[i]->checker);
             declare_impls(table.modules.items[i]->checker);
         }
         for (size_t i = 0; i < table.modules.count; i++) {

@@ -13,7 +13,8 @@ bool logic_is_member(const Checker *checker, const Word *word);   // declared
 // The relation that a call of this name means; NULL: it is something else.
 Binding *logic_relation(Checker *checker, const Node *call);
 void logic_declare(Checker *checker);           // relations and entity types
-void logic_declare_constants(Checker *checker); // heads of rules, and what facts mention
+void logic_declare_heads(Checker *checker);     // relations that only rules declare
+void logic_declare_constants(Checker *checker); // what facts mention
 // The names in a fact mean constants from here on. `ahead`: its text is not reached yet; only names
 // that could not be taken for a rule's variables count: capitals of more than one letter.
 void logic_note_fact(Checker *checker, const Node *call, bool ahead);

@@ -173,6 +173,10 @@ static void declare_head(void *context, Node *node) {
     scope_add(checker, word, binding);
 }
 
+void logic_declare_heads(Checker *checker) {
+    logic_visit(checker->program, declare_head, checker);
+}
+
 // --- constants of facts
 
 static Word argument_word(const Node *value) {
@@ -205,7 +209,6 @@ static void note_ahead(void *context, Node *node) {
 }
 
 void logic_declare_constants(Checker *checker) {
-    logic_visit(checker->program, declare_head, checker);
     walk_node(&(Walker){.context = checker, .node = note_ahead}, checker->program->top);
 }
 

@@ -96,14 +96,20 @@ static const char *nearest_name(Checker *checker, const char *name, Wanted wante
     return near || fits ? near : nearest_builtin(name);
 }
 
-// Where an import under a name of its own declares what is looked for; else false.
-static bool find_in_imports(Checker *checker, const Word *word, Text *help) {
+// Where an import under a name of its own declares what is looked for; else false. Facts, rules,
+// queries and columns name a relation or an entity type alone.
+static bool find_in_imports(Checker *checker, const Word *word, Wanted wanted, Text *help) {
+    bool alone = wanted == WANTED_RELATION || wanted == WANTED_ENTITY_TYPE;
     const Entry *entry = checker->top ? checker->top->entries : NULL;
     for (; entry; entry = entry->next_in_scope) {
         const Binding *binding = entry->binding;
         if (binding->kind != BINDING_MODULE || !binding->program) continue;
         if (!name_find_in(binding->program, word)) continue;
-        text_format(help, "the import declares it: `%s.%s`", binding->word.text, word->text);
+        const char *name = binding->word.text;
+        text_format(help,
+                    alone ? "the import declares it: without `as %s` it is known here"
+                          : "the import declares it: `%s.%s`",
+                    name, word->text);
         return true;
     }
     return false;
@@ -114,7 +120,7 @@ static void append_unknown_help(Checker *checker, const Word *word, Wanted wante
     const char *said = plain ? foreign_help(FOREIGN_NAME, word->text, word->length) : NULL;
     if (said)
         text_append_string(help, said);
-    else if (find_in_imports(checker, word, help))
+    else if (find_in_imports(checker, word, wanted, help))
         return;
     else if (plain && wanted != WANTED_VARIABLE && (said = help_library_file(word->text)))
         text_format(help, "the standard library has it: import \"%s\"", said);

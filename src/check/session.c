@@ -66,6 +66,7 @@ void check_line(CheckSession *session, Program *program, DiagnosticList *diagnos
         Checker *checker = modules->items[i]->checker;
         imports_declare(checker);
         if (modules->items[i]->program == program) names_declare(session, checker);
+        logic_declare_heads(checker);
         declare_impls(checker);
     }
     for (size_t i = session->files_before; i < modules->count; i++) {
