@@ -70,6 +70,12 @@ static Status fail_untyped(const Relation *relation, uint32_t column) {
     return fail_help("a tensor has a place for each member of a type, as in relation R(x: Person)");
 }
 
+// Has a place for each number: it is an int column, or of rules that say nothing else.
+static bool column_counts(const Relation *relation, uint32_t column) {
+    ColumnKind kind = relation->columns[column].kind;
+    return !column_type(relation, column) && (kind == COLUMN_INT || kind == COLUMN_ANY);
+}
+
 typedef struct Axes {
     Store *store;
     Relation *relation;
@@ -88,7 +94,7 @@ static Status fix_place(const Axes *axes, uint32_t column, int64_t place, int64_
                 (long long)place, column, axes->relation->name, (long long)count);
 }
 
-// A place for each number from 0 to the largest in an int column.
+// A place for each number from 0 to the largest in a column without members.
 static Status find_size(Axes *axes, uint32_t column) {
     const ConstantTable *constants = &axes->store->constants;
     if (axes->members[column]) {
@@ -97,7 +103,10 @@ static Status find_size(Axes *axes, uint32_t column) {
     }
     for (uint32_t row = 0; row < axes->rows->count; row++) {
         if (table_is_dead(axes->rows, row)) continue;
-        int64_t number = constant_integer(constants, table_at(axes->rows, row, column));
+        Datum value = table_at(axes->rows, row, column);
+        if (constant_kind(constants, value) != CONSTANT_INT)
+            return fail_untyped(axes->relation, column);
+        int64_t number = constant_integer(constants, value);
         if (number < 0)
             return fail(STATUS_VALUE, "%s is not a tensor: %lld in its column `%s` is not a place",
                         axes->relation->name, (long long)number,
@@ -119,7 +128,7 @@ static Status axes_read(Reasoner *reasoner, Relation *relation, const int64_t *a
                     relation->name, relation->arity, RANK_MAX);
     for (uint32_t i = 0; i < relation->arity; i++) {
         Relation *type = column_type(relation, i);
-        if (!type && relation->columns[i].kind != COLUMN_INT) return fail_untyped(relation, i);
+        if (!type && !column_counts(relation, i)) return fail_untyped(relation, i);
         if (type) TRY(type_members(axes->store, type, &axes->members[i]));
     }
     TRY(store_gather(axes->store, relation));
@@ -324,7 +333,7 @@ static uint64_t relation_version(const Handle *handle) {
 // Past the largest number of an int column nothing holds.
 static bool relation_open(const Handle *handle, int dim) {
     const Relation *relation = handle->payload;
-    return !column_type(relation, (uint32_t)dim) && relation->columns[dim].kind == COLUMN_INT;
+    return column_counts(relation, (uint32_t)dim);
 }
 
 const HandleTensor relation_tensor = {.version = relation_version,
