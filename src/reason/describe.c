@@ -6,6 +6,18 @@ static void append_count(Text *out, size_t count, const char *what) {
     text_format(out, ", %zu %s%s", count, what, count == 1 ? "" : "s");
 }
 
+// Not those that make a relation an equivalence, which stand nowhere.
+static bool is_written(const Rule *rule) {
+    return rule->span.end > rule->span.begin;
+}
+
+static size_t rules_written(const Relation *relation) {
+    size_t count = 0;
+    for (size_t i = 0; i < relation->rules.count; i++)
+        count += is_written(relation->rules.items[i]);
+    return count;
+}
+
 void relation_describe(const Relation *relation, Text *out) {
     text_format(out, "%s %s", relation->entities ? "entity" : "relation", relation->name);
     for (uint32_t i = 0; !relation->entities && i < relation->arity; i++) {
@@ -14,7 +26,9 @@ void relation_describe(const Relation *relation, Text *out) {
                     i + 1 == relation->arity ? ")" : "");
     }
     append_count(out, table_live(relation->facts), relation->entities ? "name" : "fact");
-    if (relation->rules.count > 0) append_count(out, relation->rules.count, "rule");
+    size_t rules = rules_written(relation);
+    if (rules > 0) append_count(out, rules, "rule");
+    if (relation->equivalence) text_append_string(out, ", an equivalence");
     const Table *table = relation_table(relation);
     if (!table) {
         text_append_string(out, ", not evaluated yet");
@@ -40,17 +54,24 @@ void relation_list_facts(const Store *store, const Relation *relation, Text *out
     uint32_t more = table_live(facts) - shown;
     if (more > 0) text_format(out, "and %u more\n", more);
     if (shown == 0) text_append_string(out, "no facts\n");
-    size_t rules = relation->rules.count;
-    if (rules == 0) return;
-    text_format(out, "%zu rule%s give%s its rows: `%s(", rules, rules == 1 ? "" : "s",
-                rules == 1 ? "s" : "", relation->name);
+    size_t rules = rules_written(relation);
+    if (relation->equivalence)
+        text_format(out, "an equivalence: `%s(", relation->name);
+    else if (rules > 0)
+        text_format(out, "%zu rule%s give%s its rows: `%s(", rules, rules == 1 ? "" : "s",
+                    rules == 1 ? "s" : "", relation->name);
+    else
+        return;
     for (uint32_t i = 0; i < relation->arity; i++)
         text_format(out, "%sX%u", i == 0 ? "" : ", ", i + 1);
-    text_append_string(out, ")?` shows them, `:rules` the rules\n");
+    text_append_string(out, ")?` shows ");
+    text_append_string(out, relation->equivalence ? "its rows" : "them");
+    text_append_string(out, rules > 0 ? ", `:rules` the rules\n" : "\n");
 }
 
 void store_list_rules(const Store *store, Text *out) {
     for (size_t i = 0; i < store->rules.count; i++) {
+        if (!is_written(store->rules.items[i])) continue;
         rule_print(store->rules.items[i], out);
         text_append_char(out, '\n');
     }
