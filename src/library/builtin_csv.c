@@ -71,12 +71,12 @@ static Status read_field(CsvReader *reader, Field *out) {
     out->bytes = begin;
     out->length = (size_t)(at - begin);
     out->last = at == end || *at == '\n';
+    if (out->last && out->length && begin[out->length - 1] == '\r') out->length--;
     if (out->quoted) { // what follows the closing quote belongs to it
         text_append(&reader->unquoted, begin, out->length);
         out->bytes = text_get(&reader->unquoted);
         out->length = reader->unquoted.length;
     }
-    if (out->last && out->length && out->bytes[out->length - 1] == '\r') out->length--;
     reader->at = at + (at < end);
     reader->line += out->last;
     return STATUS_OK;
@@ -299,11 +299,19 @@ Status csv_each_field(const FieldReading *reading, FieldTake take, void *context
 
 // --- writing
 
+// What a reader would end a field at, or leave out where a file begins.
+static bool is_plain(const Text *field, char separator) {
+    const char *text = text_get(field);
+    for (size_t i = 0; i < field->length; i++)
+        if (text[i] == separator || strchr("\"\r\n", text[i])) return false;
+    return strncmp(text, "\xef\xbb\xbf", 3) != 0;
+}
+
 static Status write_field(Value value, char separator, Text *out) {
     SCOPED_TEXT(field);
     Status status = value_print(value, false, &field);
     const char *text = text_get(&field);
-    bool quote = strchr(text, separator) || strpbrk(text, "\"\r\n");
+    bool quote = !is_plain(&field, separator);
     // A string that would read back as a number keeps its kind through quotes.
     Field plain = {text, field.length, false, true};
     if (value.kind == VALUE_STRING && field_value(&plain).kind != VALUE_STRING) quote = true;

@@ -7,7 +7,6 @@
 #include "eval/bind.h"
 #include "library/builtin_csv.h"
 #include "library/text_file.h"
-#include "logic/archive.h"
 #include "logic/evaluate.h"
 #include "reason/reason.h"
 #include "value/convert.h"
@@ -106,7 +105,7 @@ static Status load_rows(Reasoner *reasoner, const FieldReading *reading, Relatio
                         : csv_each_field(reading, take_field, &loading);
     if (status != STATUS_OK) label_row(&loading, status, reading->header);
     for (size_t i = 0; i < loading.rows && status == STATUS_OK; i++)
-        *added += fact_add(reasoner->store, relation, loading.data.items + i * relation->arity);
+        *added += fact_assert(reasoner, relation, loading.data.items + i * relation->arity);
     VECTOR_FREE(&loading.data);
     reasoner_leave(reasoner);
     return status;
@@ -148,16 +147,39 @@ Value builtin_load_facts(BuiltinCall *call) {
         TRY_VALUE(load_rows(reasoner, &reading, relation, &added));
         return value_int((int64_t)added);
     }
-    TRY_VALUE(reasoner_enter(reasoner));
-    Status status = store_load(reasoner->store, relation, path, &added);
-    reasoner_leave(reasoner);
-    return status == STATUS_OK ? value_int((int64_t)added) : value_fail();
+    TRY_VALUE(reasoner_load_facts(reasoner, relation, path, &added));
+    return value_int((int64_t)added);
+}
+
+static Status fail_unreadable(const char *path, const char *what) {
+    fail(STATUS_VALUE, "%s cannot hold %s: they could not be loaded again", path, what);
+    return fail_help("a file whose name ends in .tlf holds any facts");
+}
+
+// Whether load_facts would read the same rows of what is written.
+static Status check_readable(const Store *store, const Relation *relation, const char *path) {
+    const Table *rows = relation_table((Relation *)(uintptr_t)relation);
+    if (ends_with(path, ".txt")) return fail_unreadable(path, "rows, only words and their places");
+    if (relation->arity == 0) return fail_unreadable(path, "rows without columns");
+    for (uint32_t i = 0; i < relation->arity; i++) {
+        bool bools = relation->columns[i].kind == COLUMN_BOOL;
+        for (uint32_t row = 0; row < rows->count; row++) {
+            if (table_is_dead(rows, row)) continue;
+            ConstantKind kind = constant_kind(&store->constants, table_at(rows, row, i));
+            if (kind >= CONSTANT_TUPLE) return fail_unreadable(path, "tuples and sets");
+            if (kind == CONSTANT_BOOL && !bools)
+                return fail_unreadable(path, "bools of a column that holds anything");
+        }
+    }
+    return STATUS_OK;
 }
 
 static Value save_separated(const BuiltinCall *call, Relation *relation) {
     Reasoner *reasoner = reasoner_get(call->interp);
     TRY_VALUE(reasoner_enter(reasoner));
     Status status = store_complete(reasoner->store, relation);
+    if (status == STATUS_OK)
+        status = check_readable(reasoner->store, relation, call->arguments[0].as.string->bytes);
     reasoner_leave(reasoner);
     TRY_VALUE(status);
     SCOPED_VALUE(rows) = rows_of_table(reasoner, relation_table(relation));
@@ -177,6 +199,6 @@ Value builtin_save_facts(BuiltinCall *call) {
     bool facts;
     TRY_VALUE(file_relation(call, &facts, &path, &relation));
     if (!facts) return save_separated(call, relation);
-    TRY_VALUE(store_save(reasoner_get(call->interp)->store, relation, path));
+    TRY_VALUE(reasoner_save_facts(reasoner_get(call->interp), relation, path));
     return value_none();
 }

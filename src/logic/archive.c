@@ -1,6 +1,8 @@
 // The file: "TLFACTS" and a version, the length of what follows and its checksum (8 bytes each);
 // then constants, each a kind and its value, tuples naming earlier constants; then relations: name,
-// columns, rows, and the rows' constants. All numbers are little-endian.
+// columns, rows, and the rows' constants; then, where facts have weights, how many and for each the
+// numbers of its relation and row in the file, the weight and its group. All numbers are
+// little-endian.
 #include "logic/archive.h"
 
 #include <stdlib.h>
@@ -23,9 +25,10 @@ static uint64_t checksum(const uint8_t *bytes, size_t length) {
 
 typedef struct Archiving {
     const Store *store;
-    Text constants, relations; // their bytes
-    Table *numbers;            // constant, number + 1 in the file
-    uint32_t constant_count, relation_count;
+    const FactWeigher *weigher;         // or NULL
+    Text constants, relations, weights; // their bytes
+    Table *numbers;                     // constant, number + 1 in the file
+    uint32_t constant_count, relation_count, weight_count;
 } Archiving;
 
 static void put(Text *out, uint64_t number, int bytes) {
@@ -80,7 +83,30 @@ static uint32_t number_of(Archiving *archive, Datum constant) {
     return archive->constant_count++;
 }
 
-static void put_relation(Archiving *archive, const Relation *relation) {
+static Status put_weights(Archiving *archive, const Relation *relation) {
+    const Table *facts = relation->facts;
+    const FactWeigher *weigher = archive->weigher;
+    if (!weigher || !weigher->any(weigher->context, relation)) return STATUS_OK;
+    for (uint32_t row = 0, live = 0; row < facts->count; row++) {
+        Datum values[ARITY_MAX];
+        FactWeight weight;
+        bool found;
+        if (table_is_dead(facts, row)) continue;
+        table_read(facts, row, values);
+        TRY(weigher->find(weigher->context, relation, values, &weight, &found));
+        if (found) {
+            put(&archive->weights, archive->relation_count, 4);
+            put(&archive->weights, live, 4);
+            put_bits(&archive->weights, weight.number);
+            put(&archive->weights, weight.group, 4);
+            archive->weight_count++;
+        }
+        live++;
+    }
+    return STATUS_OK;
+}
+
+static Status put_relation(Archiving *archive, const Relation *relation) {
     const Table *facts = relation->facts;
     Text *out = &archive->relations;
     put_text(out, relation->name, strlen(relation->name));
@@ -90,7 +116,9 @@ static void put_relation(Archiving *archive, const Relation *relation) {
         for (uint32_t row = 0; row < facts->count; row++)
             if (!table_is_dead(facts, row))
                 put(out, number_of(archive, table_at(facts, row, column)), 4);
+    TRY(put_weights(archive, relation));
     archive->relation_count++;
+    return STATUS_OK;
 }
 
 static Status archive_write(FILE *stream, void *context) {
@@ -103,38 +131,63 @@ static Status archive_write(FILE *stream, void *context) {
     return stream_write(stream, body->bytes, body->length);
 }
 
-Status store_save(const Store *store, const Relation *only, const char *path) {
-    Archiving archive = {.store = store, .numbers = table_new(2, 1)};
-    for (size_t i = 0; i < store->relations.count; i++)
-        if (only ? only == store->relations.items[i] : !store->relations.items[i]->inner)
-            put_relation(&archive, store->relations.items[i]);
+static Status put_relations(Archiving *archive, const Relation *only) {
+    const RelationList *list = &archive->store->relations;
+    for (size_t i = 0; i < list->count; i++)
+        if (only ? only == list->items[i] : !list->items[i]->inner)
+            TRY(put_relation(archive, list->items[i]));
+    return STATUS_OK;
+}
+
+static void put_body(const Archiving *archive, Text *out) {
+    put(out, archive->constant_count, 4);
+    text_append(out, text_get(&archive->constants), archive->constants.length);
+    put(out, archive->relation_count, 4);
+    text_append(out, text_get(&archive->relations), archive->relations.length);
+    if (archive->weight_count == 0) return;
+    put(out, archive->weight_count, 4);
+    text_append(out, text_get(&archive->weights), archive->weights.length);
+}
+
+Status store_save(const Archive *what, const char *path) {
+    Archiving archive = {
+        .store = what->store, .weigher = what->weigher, .numbers = table_new(2, 1)};
     SCOPED_TEXT(body);
-    put(&body, archive.constant_count, 4);
-    text_append(&body, text_get(&archive.constants), archive.constants.length);
-    put(&body, archive.relation_count, 4);
-    text_append(&body, text_get(&archive.relations), archive.relations.length);
-    Status status = file_keep_stream(path, archive_write, &body);
+    Status status = put_relations(&archive, what->only);
+    if (status == STATUS_OK) {
+        put_body(&archive, &body);
+        status = file_keep_stream(path, archive_write, &body);
+    }
     text_free(&archive.constants);
     text_free(&archive.relations);
+    text_free(&archive.weights);
     table_free(archive.numbers);
     return status;
 }
 
 // --- reading
 
-typedef struct Block { // facts that fit
-    Relation *relation;
-    Datum *values; // row by row
+typedef struct Block {  // facts that fit
+    Relation *relation; // NULL: those of the file are not wanted
+    Datum *values;      // row by row
     uint32_t rows;
 } Block;
+
+typedef struct WeightRecord {
+    const Block *block;
+    uint32_t row;
+    FactWeight weight;
+} WeightRecord;
 
 typedef struct Reading {
     Store *store;
     Relation *only;
+    const FactWeigher *weigher; // or NULL
     const char *path;
     const uint8_t *at, *end;
     DatumList constants;
-    VECTOR(Block) blocks;
+    VECTOR(Block) blocks; // of each relation
+    VECTOR(WeightRecord) weights;
 } Reading;
 
 static Status fail_damaged(const Reading *reading) {
@@ -259,14 +312,15 @@ static Status fit_value(const Reading *reading, Relation *relation, uint32_t col
 
 // `relation` NULL: they are passed over.
 static Status take_rows(Reading *reading, Relation *relation, uint64_t arity, uint64_t rows) {
-    if (arity > ARITY_MAX || (uint64_t)(reading->end - reading->at) / 4 < arity * rows)
-        return fail_damaged(reading);
+    bool fits = (uint64_t)(reading->end - reading->at) / 4 >= arity * rows;
+    if (arity > ARITY_MAX || !fits || (arity == 0 && rows > 1)) return fail_damaged(reading);
+    Block block = {relation, NULL, (uint32_t)rows};
+    if (relation) block.values = memory_allocate((arity * rows + 1) * sizeof(Datum));
+    VECTOR_PUSH(&reading->blocks, block);
     if (!relation) {
         reading->at += arity * rows * 4;
         return STATUS_OK;
     }
-    Block block = {relation, memory_allocate((arity * rows + 1) * sizeof(Datum)), (uint32_t)rows};
-    VECTOR_PUSH(&reading->blocks, block);
     for (uint32_t column = 0; column < arity; column++)
         for (uint64_t row = 0; row < rows; row++) {
             Datum *value = &block.values[row * arity + column];
@@ -290,33 +344,79 @@ static Status take_relations(Reading *reading) {
             TRY(find_relation(reading, name, length, arity, &relation));
         TRY(take_rows(reading, relation, arity, rows));
     }
+    return STATUS_OK;
+}
+
+static Status take_weight(Reading *reading) {
+    uint64_t relation, row, bits, group;
+    TRY(take(reading, 4, &relation));
+    TRY(take(reading, 4, &row));
+    TRY(take(reading, 8, &bits));
+    TRY(take(reading, 4, &group));
+    if (relation >= reading->blocks.count) return fail_damaged(reading);
+    const Block *block = &reading->blocks.items[relation];
+    if (row >= block->rows) return fail_damaged(reading);
+    WeightRecord record = {block, (uint32_t)row, {.group = group}};
+    memcpy(&record.weight.number, &bits, sizeof bits);
+    if (block->relation) VECTOR_PUSH(&reading->weights, record);
+    return STATUS_OK;
+}
+
+static Status take_weights(Reading *reading) {
+    uint64_t count = 0;
+    if (reading->at < reading->end) TRY(take(reading, 4, &count));
+    for (uint64_t i = 0; i < count; i++) TRY(take_weight(reading));
     return reading->at == reading->end ? STATUS_OK : fail_damaged(reading);
 }
 
 static Status take_all(Reading *reading) {
     TRY(take_constants(reading));
-    return take_relations(reading);
+    TRY(take_relations(reading));
+    return take_weights(reading);
+}
+
+static const Datum *block_row(const Block *block, uint32_t row) {
+    ASSERT(block->relation && row < block->rows);
+    return block->values + (size_t)row * block->relation->arity;
+}
+
+static uint64_t add_facts(const Reading *reading) {
+    const FactWeigher *weigher = reading->weigher;
+    uint64_t added = 0;
+    for (size_t i = 0; i < reading->blocks.count; i++) {
+        const Block *block = &reading->blocks.items[i];
+        for (uint32_t row = 0; block->relation && row < block->rows; row++) {
+            added += fact_add(reading->store, block->relation, block_row(block, row));
+            if (weigher)
+                weigher->take(weigher->context, block->relation, block_row(block, row), NULL);
+        }
+    }
+    for (size_t i = 0; weigher && i < reading->weights.count; i++) {
+        const WeightRecord *record = &reading->weights.items[i];
+        weigher->take(weigher->context, record->block->relation,
+                      block_row(record->block, record->row), &record->weight);
+    }
+    return added;
 }
 
 // The facts come in only when all could be read.
 static Status reading_end(Reading *reading, Status status, uint64_t *added) {
     ASSERT(status != STATUS_OK || reading->at == reading->end);
-    *added = 0;
-    for (size_t i = 0; i < reading->blocks.count; i++) {
-        const Block *block = &reading->blocks.items[i];
-        size_t arity = block->relation->arity;
-        for (uint32_t row = 0; row < block->rows && status == STATUS_OK; row++)
-            *added += fact_add(reading->store, block->relation, block->values + row * arity);
-        free(block->values);
-    }
+    *added = status == STATUS_OK ? add_facts(reading) : 0;
+    for (size_t i = 0; i < reading->blocks.count; i++) free(reading->blocks.items[i].values);
     VECTOR_FREE(&reading->blocks);
+    VECTOR_FREE(&reading->weights);
     VECTOR_FREE(&reading->constants);
     return status;
 }
 
-Status store_load_bytes(Store *store, Relation *only, const uint8_t *bytes, size_t length,
-                        uint64_t *added) {
-    Reading reading = {.store = store, .only = only, .path = "bytes"};
+static Reading reading_of(const Archive *what, const char *path) {
+    return (Reading){
+        .store = what->store, .only = what->only, .weigher = what->weigher, .path = path};
+}
+
+Status store_load_bytes(const Archive *what, const uint8_t *bytes, size_t length, uint64_t *added) {
+    Reading reading = reading_of(what, "bytes");
     reading.at = bytes;
     reading.end = bytes + length;
     return reading_end(&reading, take_all(&reading), added);
@@ -335,10 +435,10 @@ static Status map_check(const FileMap *map, const char *path) {
     return whole ? STATUS_OK : fail_damaged(&numbers);
 }
 
-Status store_load(Store *store, Relation *only, const char *path, uint64_t *added) {
+Status store_load(const Archive *what, const char *path, uint64_t *added) {
     FileMap *map;
     TRY(file_map_open(path, &map));
-    Reading reading = {.store = store, .only = only, .path = path};
+    Reading reading = reading_of(what, path);
     Status status = map_check(map, path);
     if (status == STATUS_OK) {
         reading.at = file_map_bytes(map) + HEADER;

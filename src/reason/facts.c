@@ -141,7 +141,7 @@ static void retract_matching(const RetractCode *retract, const Datum *values) {
         for (uint32_t i = 0; i < arity; i++) VECTOR_PUSH(&found, table_at(facts, row, i));
     }
     for (size_t i = 0; i < found.count; i += arity)
-        fact_remove(fact->reasoner->store, fact->relation, &found.items[i]);
+        fact_retract(fact->reasoner, fact->relation, &found.items[i]);
 }
 
 static Status retract_values(Frame *frame, const RetractCode *retract, Datum *values, bool *whole) {
@@ -168,7 +168,7 @@ static Value eval_retract(Frame *frame, const Code *code) {
     Reasoner *reasoner = retract->fact.reasoner;
     if (reasoner_enter(reasoner) != STATUS_OK) return fail_at(code->span);
     if (whole)
-        fact_remove(reasoner->store, retract->fact.relation, values);
+        fact_retract(reasoner, retract->fact.relation, values);
     else
         retract_matching(retract, values);
     reasoner_leave(reasoner);

@@ -82,12 +82,29 @@ static inline Weight weight_whole(Value value) {
 void weight_set_fact(Reasoner *reasoner, const Relation *relation, const Datum *values,
                      Weight weight);
 void weight_set_rule(Reasoner *reasoner, SourcePos at, Value weight);
+// The tensors of which weights are elements, each read once.
+typedef struct WeightRead {
+    const Tensor *tensor;
+    double *numbers;
+} WeightRead;
+typedef VECTOR(WeightRead) WeightReads;
+Status weight_read(const Weights *weights, uint32_t number, WeightReads *reads,
+                   double *out) MUST_USE;
+void weight_reads_free(WeightReads *reads);
+// Facts that weigh nothing: the weight of one that is stated again or retracted goes.
+bool fact_assert(Reasoner *reasoner, Relation *relation, const Datum *values); // it is new
+void fact_retract(Reasoner *reasoner, Relation *relation, const Datum *values);
 // Numbers of weights in the list of values; negative: there is none.
 int64_t weight_of_fact(void *reasoner, const Relation *relation, const Datum *values);
 bool weight_in_relation(void *reasoner, const Relation *relation); // of some fact
 int64_t weight_of_rule(void *reasoner, const Rule *rule);
 uint64_t weight_group(void *reasoner, uint32_t number);
 uint64_t weight_group_new(Reasoner *reasoner);
+
+// files.c: facts with their weights, of one relation or of all (NULL); *added: how many are new.
+Status reasoner_save_facts(Reasoner *reasoner, Relation *only, const char *path) MUST_USE;
+Status reasoner_load_facts(Reasoner *reasoner, Relation *only, const char *path,
+                           uint64_t *added) MUST_USE;
 
 // What a query gives.
 typedef struct Found {

@@ -265,7 +265,7 @@ static void find_changes(const Axes *axes, const uint8_t *wanted, Changes *out) 
     }
 }
 
-static Status write_axes(const Axes *axes, Tensor *value) {
+static Status write_axes(Reasoner *reasoner, const Axes *axes, Tensor *value) {
     SCOPED_MEMORY uint8_t *wanted = memory_allocate((size_t)tensor_count(value) + 1);
     SCOPED_MEMORY Changes changes = {0};
     Status status = tensor_read_bools(value, wanted);
@@ -273,9 +273,9 @@ static Status write_axes(const Axes *axes, Tensor *value) {
     for (size_t i = 0; i < changes.count; i++) {
         const Change *change = &changes.items[i];
         if (change->add)
-            fact_add(axes->store, axes->relation, change->values);
+            fact_assert(reasoner, axes->relation, change->values);
         else
-            fact_remove(axes->store, axes->relation, change->values);
+            fact_retract(reasoner, axes->relation, change->values);
     }
     return status;
 }
@@ -287,7 +287,7 @@ static Status relation_write(Handle *handle, const int64_t *at, Tensor *value) {
     Status status = axes_read(reasoner, handle->payload, at, &axes);
     if (status == STATUS_OK && axes.relation->entities)
         status = fail(STATUS_TYPE, "%s is an entity type: facts add to it", axes.relation->name);
-    if (status == STATUS_OK) status = write_axes(&axes, value);
+    if (status == STATUS_OK) status = write_axes(reasoner, &axes, value);
     reasoner_leave(reasoner);
     return status;
 }

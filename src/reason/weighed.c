@@ -40,25 +40,6 @@ static int64_t leaf_element(const Weighed *weighed, size_t leaf) {
     return weighed->reasoner->weights.parts.items[weighed->ground.leaves.items[leaf]].element;
 }
 
-// The numbers of tensors of which weights are elements, each read once.
-typedef struct Read {
-    const Tensor *tensor;
-    double *numbers;
-} Read;
-typedef VECTOR(Read) ReadList;
-
-static Status read_element(ReadList *reads, Tensor *tensor, int64_t element, double *out) {
-    size_t i = 0;
-    while (i < reads->count && reads->items[i].tensor != tensor) i++;
-    if (i == reads->count) {
-        size_t count = (size_t)tensor_count(tensor);
-        VECTOR_PUSH(reads, ((Read){tensor, memory_allocate((count + 1) * sizeof(double))}));
-        TRY(tensor_read_floats(tensor, reads->items[i].numbers));
-    }
-    *out = reads->items[i].numbers[element];
-    return STATUS_OK;
-}
-
 static Status check_probability(const Weighed *weighed, double weight) {
     if (weight >= 0 && weight <= 1) return STATUS_OK;
     fail(STATUS_VALUE, "the weight %g is not a probability", weight);
@@ -78,26 +59,22 @@ static Status check_groups(const Weighed *weighed) {
     return STATUS_OK;
 }
 
-static Status read_leaves(Weighed *weighed, ReadList *reads) {
+static Status read_leaves(Weighed *weighed, WeightReads *reads) {
     bool probabilities = are_probabilities(weighed->program->semiring);
     for (size_t i = 0; i < weighed->ground.leaves.count; i++) {
-        Value value = leaf_value(weighed, i);
-        int64_t element = leaf_element(weighed, i);
         double *weight = &weighed->weights[i];
-        if (element >= 0)
-            TRY(read_element(reads, value.as.tensor, element, weight));
-        else
-            TRY(value_to_double(value, "a weight", weight));
-        weighed->learns |= value_needs_gradient(value);
+        TRY(weight_read(&weighed->reasoner->weights, weighed->ground.leaves.items[i], reads,
+                        weight));
+        weighed->learns |= value_needs_gradient(leaf_value(weighed, i));
         if (probabilities) TRY(check_probability(weighed, *weight));
     }
     return probabilities ? check_groups(weighed) : STATUS_OK;
 }
 
 static Status read_weights(Weighed *weighed) {
-    SCOPED_MEMORY ReadList reads = {0};
+    WeightReads reads = {0};
     Status status = read_leaves(weighed, &reads);
-    for (size_t i = 0; i < reads.count; i++) free(reads.items[i].numbers);
+    weight_reads_free(&reads);
     return status;
 }
 

@@ -75,6 +75,16 @@ void weight_set_fact(Reasoner *reasoner, const Relation *relation, const Datum *
     VECTOR_PUSH(&facts->numbers, weight_add(weights, weight));
 }
 
+bool fact_assert(Reasoner *reasoner, Relation *relation, const Datum *values) {
+    weight_set_fact(reasoner, relation, values, weight_whole(value_absent()));
+    return fact_add(reasoner->store, relation, values);
+}
+
+void fact_retract(Reasoner *reasoner, Relation *relation, const Datum *values) {
+    weight_set_fact(reasoner, relation, values, weight_whole(value_absent()));
+    fact_remove(reasoner->store, relation, values);
+}
+
 void weight_set_rule(Reasoner *reasoner, SourcePos at, Value weight) {
     Weights *weights = &reasoner->weights;
     for (size_t i = 0; i < weights->rules.count; i++) {
@@ -111,4 +121,31 @@ int64_t weight_of_rule(void *reasoner, const Rule *rule) {
     for (size_t i = 0; i < weights->rules.count; i++)
         if (weights->rules.items[i].at == rule->span.begin) return weights->rules.items[i].number;
     return -1;
+}
+
+// --- numbers
+
+static Status read_element(WeightReads *reads, Tensor *tensor, int64_t element, double *out) {
+    size_t i = 0;
+    while (i < reads->count && reads->items[i].tensor != tensor) i++;
+    if (i == reads->count) {
+        size_t count = (size_t)tensor_count(tensor);
+        VECTOR_PUSH(reads, ((WeightRead){tensor, memory_allocate((count + 1) * sizeof(double))}));
+        TRY(tensor_read_floats(tensor, reads->items[i].numbers));
+    }
+    ASSERT(element < tensor_count(tensor));
+    *out = reads->items[i].numbers[element];
+    return STATUS_OK;
+}
+
+Status weight_read(const Weights *weights, uint32_t number, WeightReads *reads, double *out) {
+    Value value = weights->values.as.list->items[number];
+    int64_t element = weights->parts.items[number].element;
+    if (element >= 0) return read_element(reads, value.as.tensor, element, out);
+    return value_to_double(value, "a weight", out);
+}
+
+void weight_reads_free(WeightReads *reads) {
+    for (size_t i = 0; i < reads->count; i++) free(reads->items[i].numbers);
+    VECTOR_FREE(reads);
 }

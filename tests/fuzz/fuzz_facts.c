@@ -14,7 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length) {
                         {.name = "b", .kind = COLUMN_ANY}};
     relation_new(store, "Road", columns, 2);
     uint64_t added;
-    if (store_load_bytes(store, NULL, bytes, length, &added) != STATUS_OK) error_clear();
+    if (store_load_bytes(&(Archive){.store = store}, bytes, length, &added) != STATUS_OK)
+        error_clear();
     store_free(store);
     return 0;
 }
