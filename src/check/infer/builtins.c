@@ -293,10 +293,23 @@ static const Fact *list_of(Inference *in, const InferArguments *a) {
     return list;
 }
 
+// type(x) of a value whose kind is known: what comparisons with it decide is followed.
+static const Fact *type_of(Inference *in, const Fact *x) {
+    bool named = x->kind != FACT_ANY && x->kind != FACT_TYPE;
+    Fact *name = fact_new(&in->arena, FACT_STRING);
+    name->known = named;
+    name->as.string.bytes = fact_kind_name(x);
+    name->as.string.length = strlen(name->as.string.bytes);
+    return name;
+}
+
 const Fact *infer_call_builtin(Inference *in, const Builtin *row, Span span,
                                const InferArguments *arguments) {
     RuleCall call = {.in = in};
-    if (strcmp(row->signature.name, "list") == 0) return list_of(in, arguments);
+    const char *name = row->signature.name;
+    if (strcmp(name, "list") == 0) return list_of(in, arguments);
+    if (strcmp(name, "type") == 0 && arguments->count == 1)
+        return type_of(in, arguments->items[0].fact);
     if (!format_fits(in, row, span, arguments)) return &fact_any;
     if (!is_pure(row)) infer_disturb(in);
     const Builtin *form = choose(&call, row, arguments, span);

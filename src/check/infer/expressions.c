@@ -207,18 +207,25 @@ static const Fact *infer_binary(Inference *in, Node *node) {
     return fact;
 }
 
+// What stands on the right may not run; where the left is known to decide, it does not.
 static const Fact *infer_logical(Inference *in, Node *node) {
     ASSERT(node->kind == NODE_LOGICAL);
-    SCOPED_MEMORY VECTOR(Node *) rights = {0};
-    for (; node->kind == NODE_LOGICAL; node = node->as.binary.left)
-        VECTOR_PUSH(&rights, node->as.binary.right);
-    infer_condition(in, node, infer_expression(in, node));
+    SCOPED_MEMORY VECTOR(const Node *) chain = {0};
+    for (; node->kind == NODE_LOGICAL; node = node->as.binary.left) VECTOR_PUSH(&chain, node);
+    const Fact *fact = infer_expression(in, node);
+    infer_condition(in, node, fact);
     Ways ways;
-    ways_begin(in, &ways); // what stands on the right may not run
-    while (rights.count > 0) infer_expression(in, rights.items[--rights.count]);
+    ways_begin(in, &ways);
+    while (chain.count > 0) {
+        const Node *link = chain.items[--chain.count];
+        bool known = fact->kind == FACT_BOOL && fact->known;
+        if (known && (fact->as.integer != 0) == (link->op == OPERATOR_OR)) continue;
+        const Fact *right = infer_expression(in, link->as.binary.right);
+        fact = known && right->kind == FACT_BOOL ? right : fact_kind(&in->arena, FACT_BOOL);
+    }
     way_end(in, &ways, &fact_any);
     ways_end(in, &ways);
-    return fact_kind(&in->arena, FACT_BOOL);
+    return fact;
 }
 
 static const Fact *infer_cast(Inference *in, Node *node) {

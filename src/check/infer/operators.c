@@ -170,6 +170,16 @@ static bool kinds_clash(Operator op, const Fact *x, const Fact *y) {
     return !joins || text != other;
 }
 
+// Whether two values of certain kinds are equal, where the kinds or the known texts say it; NULL
+// where they do not.
+static const Fact *known_equality(Inference *in, const Fact *x, const Fact *y) {
+    bool texts = x->kind == FACT_STRING && y->kind == FACT_STRING && x->known && y->known;
+    if (texts) return fact_bool(&in->arena, fact_equal(x, y));
+    bool certain = x->kind != FACT_ANY && y->kind != FACT_ANY;
+    if (!certain || (x->kind != FACT_NONE && y->kind != FACT_NONE)) return NULL;
+    return fact_bool(&in->arena, x->kind == y->kind);
+}
+
 static const Fact *known_result(Inference *in, Operator op, const Fact *x, const Fact *y) {
     if (op == OPERATOR_EQ || op == OPERATOR_NE || op == OPERATOR_IN || op == OPERATOR_NOT_IN ||
         is_comparison(op)) {
@@ -201,6 +211,8 @@ const Fact *infer_operator(Inference *in, const Node *node, Operator op, const O
     if (kinds_clash(op, x, y)) return fail_kinds(in, node, op, left, right);
     // A bool equals no number; next to a tensor it may be an element or not.
     bool equality = op == OPERATOR_EQ || op == OPERATOR_NE;
+    const Fact *equal = equality ? known_equality(in, x, y) : NULL;
+    if (equal) return op == OPERATOR_EQ ? equal : fact_bool(&in->arena, !equal->as.integer);
     if (equality && (x->kind == FACT_BOOL) != (y->kind == FACT_BOOL) && x->kind != FACT_ANY &&
         y->kind != FACT_ANY)
         return x->kind == FACT_TENSOR || y->kind == FACT_TENSOR ? &fact_any
