@@ -124,8 +124,19 @@ static void append_constant(const char *name, Text *out) {
     if (constant) text_format(out, "%s = %.16g\n    %s\n", name, constant->number, constant->doc);
 }
 
-Status catalog_help(const char *name, Text *out) {
+// zeros for f32::zeros and Tensor::zeros, whose page is that of what stands behind.
+static const Builtin *find_page(const char *name) {
+    const char *space = strstr(name, "::");
+    size_t length = space ? (size_t)(space - name) : 0;
+    DType dtype;
     const Builtin *row = catalog_find(name, strlen(name));
+    if (row || !space) return row;
+    bool known = dtype_find(name, length, &dtype) || strncmp(name, "Tensor::", 8) == 0;
+    return known ? catalog_find(space + 2, strlen(space + 2)) : NULL;
+}
+
+Status catalog_help(const char *name, Text *out) {
+    const Builtin *row = find_page(name);
     size_t before = out->length;
     if (row) append_page(row, out);
     for (size_t i = 0; !row && i < catalog_count(); i++) {

@@ -594,11 +594,11 @@ const Code *lower_path(Lowering *lowering, const Node *node) {
     CallCode *code = LOWER_NEW(lowering, CallCode, eval_fail_path, node->span);
     code->arguments.names = lower_array(lowering, 1, sizeof *code->arguments.names);
     lower_path_target(lowering, code, node);
-    if (code->function) {
-        code->head.eval = eval_path_function;
-    } else if (code->head.eval == eval_call_builtin) {
-        return lower_constant(lowering, (Value){.kind = VALUE_BUILTIN, .as.builtin = code->row},
-                              node->span);
-    }
-    return &code->head;
+    Value builtin = {.kind = VALUE_BUILTIN, .as.builtin = code->row};
+    if (code->function) code->head.eval = eval_path_function;
+    if (code->head.eval == eval_call_with_dtype)
+        builtin = value_typed_builtin(code->row, code->dtype);
+    else if (code->head.eval != eval_call_builtin)
+        return &code->head;
+    return lower_constant(lowering, builtin, node->span);
 }

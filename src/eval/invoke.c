@@ -256,6 +256,39 @@ static Value call_handle(Interp *interp, Handle *handle, CallArguments *argument
     return result;
 }
 
+// f32::zeros as a value: a builtin and the dtype of what it makes, which are `attached`.
+static Value call_typed(Interp *interp, Handle *handle, const Value *arguments, size_t count) {
+    ASSERT(handle->attached.kind == VALUE_TUPLE);
+    const Value *parts = handle->attached.as.list->items;
+    const char *name = "dtype";
+    Value values[count + 1];
+    for (size_t i = 0; i < count; i++) values[i] = value_retain(arguments[i]);
+    values[count] = parts[1];
+    CallArguments call = {.values = values,
+                          .names = &name,
+                          .count = count + 1,
+                          .positional = count,
+                          .span = {origin_current.at, origin_current.at}};
+    return call_builtin(interp, parts[0].as.builtin, &call);
+}
+
+static void print_typed(Handle *handle, Text *out) {
+    const Value *parts = handle->attached.as.list->items;
+    text_format(out, "<fn %s::%s>", dtype_name((DType)parts[1].as.integer),
+                parts[0].as.builtin->signature.name);
+}
+
+static const HandleType handle_typed = {
+    .name = "function", .print = print_typed, .call = call_typed};
+
+Value value_typed_builtin(const Builtin *row, DType dtype) {
+    ASSERT((unsigned)dtype < DTYPE_COUNT);
+    Value parts = value_tuple(2);
+    list_push(parts.as.list, (Value){.kind = VALUE_BUILTIN, .as.builtin = row});
+    list_push(parts.as.list, (Value){.kind = VALUE_DTYPE, .as.integer = (int64_t)dtype});
+    return value_handle_with(&handle_typed, NULL, parts);
+}
+
 Value call_value(Interp *interp, Value callee, CallArguments *arguments) {
     switch (callee.kind) {
     case VALUE_FUNCTION:

@@ -58,6 +58,7 @@ typedef struct CallArguments {
 bool value_is_callable(Value value);
 // Calls anything callable; takes the arguments, borrows the callee.
 Value call_value(Interp *interp, Value callee, CallArguments *arguments);
+Value value_typed_builtin(const Builtin *row, DType dtype); // f32::zeros as a value
 Value call_function(Interp *interp, const FunctionCode *code, Function *closure,
                     CallArguments *arguments);
 Value call_builtin(Interp *interp, const Builtin *row, CallArguments *arguments);

@@ -137,8 +137,19 @@ static void test_help(void **state) {
     text_clear(&page);
     assert_int_equal(catalog_help("with", &page), STATUS_OK);
     assert_memory_equal(text_get(&page), "in the language: with buffer", 28);
+    text_clear(&page);
+    assert_int_equal(catalog_help("no_grad", &page), STATUS_OK);
+    assert_memory_equal(text_get(&page), "in the language: with no_grad", 29);
+    text_clear(&page);
+    assert_int_equal(catalog_help("f16::eye", &page), STATUS_OK);
+    assert_memory_equal(text_get(&page), "eye(n: int", 10);
+    text_clear(&page);
+    assert_int_equal(catalog_help("Tensor::eye", &page), STATUS_OK);
+    assert_memory_equal(text_get(&page), "eye(n: int", 10);
+    text_clear(&page);
     text_free(&page);
     assert_int_equal(catalog_help("new_", &page), STATUS_NAME);
+    assert_int_equal(catalog_help("Nothing::eye", &page), STATUS_NAME);
     assert_int_equal(page.length, 0);
     assert_int_equal(catalog_help("sofmtax", &page), STATUS_NAME);
 }

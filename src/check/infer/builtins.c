@@ -295,6 +295,7 @@ static const Fact *list_of(Inference *in, const InferArguments *a) {
 
 // type(x) of a value whose kind is known: what comparisons with it decide is followed.
 static const Fact *type_of(Inference *in, const Fact *x) {
+    ASSERT(x != NULL);
     bool named = x->kind != FACT_ANY && x->kind != FACT_TYPE;
     Fact *name = fact_new(&in->arena, FACT_STRING);
     name->known = named;

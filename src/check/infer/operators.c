@@ -173,6 +173,7 @@ static bool kinds_clash(Operator op, const Fact *x, const Fact *y) {
 // Whether two values of certain kinds are equal, where the kinds or the known texts say it; NULL
 // where they do not.
 static const Fact *known_equality(Inference *in, const Fact *x, const Fact *y) {
+    ASSERT(x != NULL && y != NULL);
     bool texts = x->kind == FACT_STRING && y->kind == FACT_STRING && x->known && y->known;
     if (texts) return fact_bool(&in->arena, fact_equal(x, y));
     bool certain = x->kind != FACT_ANY && y->kind != FACT_ANY;

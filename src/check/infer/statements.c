@@ -182,6 +182,7 @@ static int constant_fits(Inference *in, const Pattern *pattern, const Node *node
 }
 
 const Fact *infer_match(Inference *in, Node *node) {
+    ASSERT(node->kind == NODE_MATCH);
     const Fact *subject = infer_expression(in, node->as.match.subject);
     Ways ways;
     int fits = -1;
