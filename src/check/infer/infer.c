@@ -44,7 +44,7 @@ void infer_disturb(Inference *in) {
 bool infer_members_known(const Inference *in, const Fact *fact) {
     if (!fact->known) return false;
     if (fact->kind == FACT_TUPLE) return true;
-    return (fact->kind == FACT_LIST || fact->kind == FACT_STRUCT) && fact->epoch == in->epoch;
+    return !in->drops && (fact->kind == FACT_LIST || fact->kind == FACT_STRUCT) && fact->epoch == in->epoch;
 }
 
 void infer_undo(Inference *in, size_t mark) {
@@ -162,8 +162,20 @@ static void visit_function(void *context, FunctionNode *function) {
     if (named && !function->inferred && function->body) infer_function_apart(in, function);
 }
 
+// Where a struct has a drop, anything that is released may change any list or struct.
+static bool has_drops(const Program *program) {
+    const NodeList *statements = &program->top->as.block.statements;
+    bool found = false;
+    for (size_t i = 0; i < statements->count && !found; i++)
+        found = statements->items[i]->kind == NODE_IMPL && statements->items[i]->as.impl.trait.text;
+    for (size_t i = 0; i < program->imported.count && !found; i++)
+        found = has_drops(program->imported.items[i]);
+    return found;
+}
+
 void infer_program(Program *program, DiagnosticList *diagnostics, bool warnings) {
     Inference in = {.program = program, .warnings = warnings, .fuel = FUEL};
+    in.drops = has_drops(program);
     Activation top = {0};
     in.activation = &top;
     for (size_t i = 0; i < program->imported.count; i++)

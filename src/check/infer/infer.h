@@ -61,6 +61,7 @@ typedef struct Inference {
     unsigned serial;  // of activations
     int64_t fuel;     // steps left; at 0 nothing more is said
     bool apart;       // a function that nothing calls: globals that change are not known
+    bool drops;       // a struct has a drop: members of lists and structs are not known
 } Inference;
 
 // What the check found, in the order of the text, added to the diagnostics.
