@@ -44,7 +44,8 @@ void infer_disturb(Inference *in) {
 bool infer_members_known(const Inference *in, const Fact *fact) {
     if (!fact->known) return false;
     if (fact->kind == FACT_TUPLE) return true;
-    return !in->drops && (fact->kind == FACT_LIST || fact->kind == FACT_STRUCT) && fact->epoch == in->epoch;
+    return !in->drops && (fact->kind == FACT_LIST || fact->kind == FACT_STRUCT) &&
+           fact->epoch == in->epoch;
 }
 
 void infer_undo(Inference *in, size_t mark) {
