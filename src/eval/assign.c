@@ -342,7 +342,7 @@ static Value chain_read(Chain *chain, ValueKind *holder) {
     Walk walk = {chain, 0, chain->subscripts};
     for (int i = 0; i < chain->code->step_count && !failed(value); i++) {
         Value next = step_read(value, &walk);
-        *holder = value.kind;
+        *holder = (ValueKind)value.kind;
         value_release(value);
         value = next;
         if (!walk_is_last(&walk)) walk = walk_next(&walk);
