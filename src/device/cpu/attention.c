@@ -171,12 +171,12 @@ static bool is_read_directly(const Attention *attention, const ThinKernel *kerne
     return few && kernels[dtype] && same && column_stride == 1;
 }
 
-// A kernel for few rows, over all of the block's.
+// A kernel for few rows, whole->rows at once, over all of the block's.
 static void run_thin(const Block *block, ThinKernel kernel, const ThinProduct *whole) {
-    int64_t real = (int64_t)compute_bytes(block->attention->compute);
-    for (int64_t row = 0; row < block->rows; row += THIN_ROWS_MAX) {
+    int64_t real = (int64_t)compute_bytes(block->attention->compute), most = whole->rows;
+    for (int64_t row = 0; row < block->rows; row += most) {
         ThinProduct part = *whole;
-        part.rows = (int)minimum(THIN_ROWS_MAX, block->rows - row);
+        part.rows = (int)minimum(most, block->rows - row);
         part.a = (const char *)part.a + row * part.a_stride * real;
         part.out = (char *)part.out + row * part.out_row_stride * real;
         kernel(&part);
@@ -214,6 +214,7 @@ static void score_keys(const Block *block, const Matrix *keys) {
         return;
     }
     if (is_read_directly(attention, dot, keys->dtype, keys->column_stride, block->rows)) {
+        product.rows = thin_rows(keys->dtype);
         run_thin(block, dot[keys->dtype], &product);
         return;
     }
@@ -256,6 +257,7 @@ static void add_values(const Block *block, const Matrix *values) {
         for (int64_t column = 0; column < values->columns; column += STRIP_COLUMNS_MAX) {
             ThinProduct part = product;
             part.b += column * item;
+            part.rows = THIN_ROWS_MAX; // of strips, which take as many of 16-bit floats, too
             part.n = minimum(STRIP_COLUMNS_MAX, values->columns - column);
             part.out = block->product + column * real;
             run_thin(block, strip[values->dtype], &part);

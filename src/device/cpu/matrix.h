@@ -24,12 +24,12 @@ void matrix_load(const Matrix *matrix, CpuCompute compute, int64_t begin, int64_
 // has room for it.
 Matrix matrix_prepare(const Matrix *matrix, CpuCompute compute, void *scratch);
 
-enum { THIN_ROWS_MAX = 8, STRIP_COLUMNS_MAX = 512 };
+enum { THIN_ROWS_MAX = 8, THIN_HALF_ROWS_MAX = 4, STRIP_COLUMNS_MAX = 512 };
 
 // A product with few rows: out[i, j] = sum over k of a[i, k] * b[j, k] (dot) or a[i, k] * b[k, j]
 // (strip). a and out are float32, float64 where b is. Quantised b: dot only, k a multiple of 32.
 typedef struct ThinProduct {
-    const void *a; // [rows, k], rows <= THIN_ROWS_MAX, a_stride elements apart
+    const void *a; // [rows, k], rows <= thin_rows(dtype of b), a_stride elements apart
     int64_t a_stride;
     int rows;
     const char *b;          // dot: [n, k]; strip: [k, n], n <= STRIP_COLUMNS_MAX
@@ -40,6 +40,11 @@ typedef struct ThinProduct {
     bool cached; // the matrix that b is a part of is small enough to lie in a cache
 } ThinProduct;
 typedef void (*ThinKernel)(const ThinProduct *product);
+// How many rows of a are taken at once next to such a b: 16-bit floats are converted so cheaply
+// that more rows than leave the first-level cache to a cost more than they save.
+static inline int thin_rows(DType b) {
+    return b == DTYPE_FLOAT16 || b == DTYPE_BFLOAT16 ? THIN_HALF_ROWS_MAX : THIN_ROWS_MAX;
+}
 // Products of attention with any number of float32 rows; NULL where there is none. Scores are dots,
 // whose rows of out are contiguous and have room for n rounded up to SCORE_PADDING, numbers that do
 // not matter. What weigh_values makes is a strip's, with the same bits, of any n above

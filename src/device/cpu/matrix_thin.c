@@ -133,13 +133,6 @@ static int64_t rows_max(DType b) {
     return converted ? PASSES_MAX * THIN_ROWS_MAX : THIN_ROWS_MAX;
 }
 
-// How many rows of a one pass over b serves. Halves are converted so cheaply that more rows than
-// leave the first-level cache to a cost more than they save.
-static int64_t rows_of_pass(DType b) {
-    bool halves = b == DTYPE_FLOAT16 || b == DTYPE_BFLOAT16;
-    return halves ? THIN_ROWS_MAX / 2 : THIN_ROWS_MAX;
-}
-
 // The product, or its transpose, so that its few rows are those of a.
 static bool orient(const MatrixProduct *given, MatrixProduct *out) {
     bool flip = given->a.rows > rows_max(given->b.dtype) && !given->by_row;
@@ -181,7 +174,7 @@ static void run_rows(const MatrixProduct *product) {
         .kernel = choose_kernel(b),
         .real_bytes = compute_bytes(product->compute),
         .rows = a->rows,
-        .rows_of_pass = rows_of_pass(b->dtype),
+        .rows_of_pass = thin_rows(b->dtype),
     };
     const DTypeInfo *info = &dtype_info[b->dtype];
     int64_t step = dot ? b->column_stride : b->row_stride;

@@ -74,12 +74,12 @@ void ISA(dot_groups)(const ThinProduct *product, float_GroupLoad load, int64_t i
 #undef KIND_QUANT
 
 // Element types: a group is a few vectors.
-#define THIN_ELEMENTS(code, real, Vector, width, load, bytes)                                      \
+#define THIN_ELEMENTS(code, real, dot, Vector, width, load, bytes)                                 \
     SIMD_INLINE void group_of_##code(const char *row, int64_t first, Vector *out) {                \
         for (int v = 0; v < GROUP / width; v++) out[v] = load(row + (first + v * width) * bytes);  \
     }                                                                                              \
     void ISA(dot_##code)(const ThinProduct *product) {                                             \
-        real##_dot(product, group_of_##code, bytes);                                               \
+        dot(product, group_of_##code, bytes);                                                      \
     }                                                                                              \
     void ISA(strip_##code)(const ThinProduct *product) {                                           \
         real##_strip(product, load, bytes);                                                        \
@@ -99,7 +99,7 @@ void ISA(dot_groups)(const ThinProduct *product, float_GroupLoad load, int64_t i
         float_strip(product, load, 2);                                                             \
     }
 #else
-#define THIN_HALVES(code, load) THIN_ELEMENTS(code, float, Floats, LANES, load, 2)
+#define THIN_HALVES(code, load) THIN_ELEMENTS(code, float, float_dot, Floats, LANES, load, 2)
 #endif
 
 // Quantised types: group_of_<code> of blocks.h, blocks_more.h or blocks_grid.h reads a group.

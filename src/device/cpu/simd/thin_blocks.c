@@ -2,7 +2,7 @@
 #include "device/cpu/simd/thin.h"
 
 void ISA(dot_groups)(const ThinProduct *product, float_GroupLoad load, int64_t item_bytes) {
-    float_dot(product, load, item_bytes);
+    float_dot_more(product, load, item_bytes);
 }
 
 #define KIND_BOOL(code)

@@ -115,22 +115,6 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
     }
 }
 
-// Eight rows that are short, of queries: what adds up a vector's lanes would take longer than the
-// products, so four columns are taken a time, each next to four of the rows and then the others.
-// Columns lie too far apart, a head of many, for the processor to see which come next.
-SIMD_INLINE int64_t NAME(dot_short)(const ThinProduct *product, NAME(Tile) tile) {
-    int64_t column = 0;
-    for (; column + 4 <= product->n; column += 4) {
-        for (int64_t j = column + AHEAD; j < column + AHEAD + 4; j++)
-            for (int64_t byte = 0; byte < product->k * tile.item_bytes; byte += LINE)
-                __builtin_prefetch(product->b + j * product->b_stride_bytes + byte);
-        for (tile.first = 0; tile.first < 8; tile.first += 4) NAME(dot_tile)
-        (product, column,
-         (NAME(Tile)){tile.first, 4, 4, tile.load, tile.item_bytes, tile.rest, false});
-    }
-    return column;
-}
-
 // One row of a by a small b: a function of its own, whose few sums leave registers for addresses.
 static __attribute__((noinline, unused)) void
 NAME(dot_small)(const ThinProduct *product, NAME(GroupLoad) load, int64_t item_bytes) {
@@ -142,6 +126,14 @@ NAME(dot_small)(const ThinProduct *product, NAME(GroupLoad) load, int64_t item_b
     for (; column < product->n; column++) NAME(dot_tile)
     (product, column, (NAME(Tile)){0, 1, 1, load, item_bytes, &rest, true});
 }
+
+#define DOT_CASE(rows, step)                                                                       \
+    case rows:                                                                                     \
+        for (; column + step <= product->n; column += step) NAME(dot_tile)                         \
+        (product, column, (NAME(Tile)){0, rows, step, load, item_bytes, &rest, false});            \
+        for (; column < product->n; column++) NAME(dot_tile)                                       \
+        (product, column, (NAME(Tile)){0, rows, 1, load, item_bytes, &rest, false});               \
+        break
 
 SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(GroupLoad) load, int64_t item_bytes) {
     if (!ONE_ROW && product->rows == 1 && product->cached) {
@@ -157,27 +149,41 @@ SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(GroupLoad) load, int
         (product, column, (NAME(Tile)){row, 1, 1, load, item_bytes, &rest, false});
         return;
     }
-    if (DOT_COLUMNS_MORE == 4 && product->rows == 8 && product->k <= SHORT)
-        column = NAME(dot_short)(product, (NAME(Tile)){0, 4, 4, load, item_bytes, &rest, false});
-#define DOT_CASE(rows, step)                                                                       \
-    case rows:                                                                                     \
-        for (; column + step <= product->n; column += step) NAME(dot_tile)                         \
-        (product, column, (NAME(Tile)){0, rows, step, load, item_bytes, &rest, false});            \
-        for (; column < product->n; column++) NAME(dot_tile)                                       \
-        (product, column, (NAME(Tile)){0, rows, 1, load, item_bytes, &rest, false});               \
-        break
     switch (product->rows) {
         DOT_CASE(1, DOT_COLUMNS_MAX);
         DOT_CASE(2, DOT_COLUMNS_MAX);
         DOT_CASE(3, DOT_COLUMNS_MORE);
         DOT_CASE(4, DOT_COLUMNS_MORE);
+    }
+}
+
+// The same of up to THIN_ROWS_MAX rows. Eight that are short are taken four at a time: next to four
+// columns, whose lanes are added up together.
+SIMD_INLINE void NAME(dot_more)(const ThinProduct *product, NAME(GroupLoad) load,
+                                int64_t item_bytes) {
+    bool many = product->rows == THIN_ROWS_MAX && DOT_COLUMNS_MORE == 4 && product->k <= SHORT;
+    if (ONE_ROW || product->rows <= THIN_HALF_ROWS_MAX || many) {
+        for (int row = 0; row < product->rows; row += THIN_HALF_ROWS_MAX) {
+            ThinProduct part = *product;
+            part.rows -= row;
+            if (part.rows > THIN_HALF_ROWS_MAX) part.rows = THIN_HALF_ROWS_MAX;
+            part.a = (const REAL *)part.a + row * part.a_stride;
+            part.out = (REAL *)part.out + row * part.out_row_stride;
+            NAME(dot)(&part, load, item_bytes);
+        }
+        return;
+    }
+    int64_t column = 0;
+    NAME(Rest) rest;
+    NAME(rest_prepare)(product, item_bytes, &rest);
+    switch (product->rows) {
         DOT_CASE(5, DOT_COLUMNS_MOST);
         DOT_CASE(6, DOT_COLUMNS_MOST);
         DOT_CASE(7, DOT_COLUMNS_MOST);
         DOT_CASE(8, DOT_COLUMNS_MOST);
     }
-#undef DOT_CASE
 }
+#undef DOT_CASE
 
 // One vector of columns at `offset` of the strip: four rows of b a time.
 SIMD_INLINE void NAME(strip_step)(const ThinProduct *product, ThinRows k, int64_t offset,
