@@ -247,7 +247,9 @@ static Status list_assign(List *list, const Walk *walk, Value value) {
     else if (step->count == 1 && walk->subscripts->kind == SUBSCRIPT_INDEX)
         index = walk->subscripts->index;
     if (step->name && *end) return fail(STATUS_NAME, "a list has no field `%s`", step->name);
-    if (index.kind == VALUE_ABSENT || index.kind == VALUE_RANGE || index.kind == VALUE_LIST)
+    bool many = index.kind == VALUE_RANGE || index.kind == VALUE_LIST ||
+                (index.kind == VALUE_TENSOR && tensor_rank(index.as.tensor) > 0);
+    if (index.kind == VALUE_ABSENT || many)
         return fail(STATUS_TYPE,
                     "an element of a list is assigned by an int, a part of it by a slice");
     size_t position;

@@ -287,11 +287,23 @@ static Status read_mask(Tensor *mask, int64_t **out, size_t *count) {
     return status;
 }
 
+static Value sequence_at(Value sequence, size_t position) {
+    if (sequence.kind == VALUE_STRING)
+        return string_slice(sequence.as.string, (int64_t)position, 1);
+    ASSERT(position < sequence.as.list->count);
+    return value_retain(sequence.as.list->items[position]);
+}
+
+static size_t sequence_length(Value sequence) {
+    return sequence.kind == VALUE_STRING ? (size_t)string_length(sequence.as.string)
+                                         : sequence.as.list->count;
+}
+
 // Several elements at once, by a list or tensor of indexes or a mask of bools.
 static Value list_gather(Value sequence, Value index) {
     int64_t *positions;
-    size_t count;
-    const List *list = sequence.as.list;
+    size_t count, length = sequence_length(sequence);
+    const char *what = sequence.kind == VALUE_STRING ? "string" : "list";
     bool mask = index.kind == VALUE_TENSOR && tensor_dtype(index.as.tensor) == DTYPE_BOOL &&
                 tensor_rank(index.as.tensor) == 1;
     if ((mask ? read_mask(index.as.tensor, &positions, &count)
@@ -299,20 +311,30 @@ static Value list_gather(Value sequence, Value index) {
         return value_fail();
     Value result = value_list(count);
     Status status = STATUS_OK;
-    if (mask && count != list->count)
-        status = fail(STATUS_INDEX, "a mask of %zu bools does not fit a list of length %zu", count,
-                      list->count);
+    if (mask && count != length)
+        status = fail(STATUS_INDEX, "a mask of %zu bools does not fit a %s of length %zu", count,
+                      what, length);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         size_t position = i;
         if (mask && !positions[i]) continue;
-        if (!mask)
-            status = sequence_position(value_int(positions[i]), list->count, "list", &position);
-        if (status == STATUS_OK) list_push(result.as.list, value_retain(list->items[position]));
+        if (!mask) status = sequence_position(value_int(positions[i]), length, what, &position);
+        if (status == STATUS_OK) list_push(result.as.list, sequence_at(sequence, position));
     }
     free(positions);
     if (status == STATUS_OK) return result;
     value_release(result);
     return value_fail();
+}
+
+static Value string_gather(Value string, Value index) {
+    SCOPED_VALUE(parts) = list_gather(string, index);
+    if (parts.kind == VALUE_FAIL) return value_fail();
+    SCOPED_TEXT(text);
+    for (size_t i = 0; i < parts.as.list->count; i++) {
+        const String *part = parts.as.list->items[i].as.string;
+        text_append(&text, part->bytes, part->length);
+    }
+    return value_string(text_get(&text), text.length);
 }
 
 static bool selects_many(Value index) {
@@ -323,8 +345,9 @@ static bool selects_many(Value index) {
 static Value sequence_index(Value object, const SubscriptValue *subscript) {
     const char *what = value_kind_name(object);
     IndexItem item = {.kind = INDEX_INTEGER};
-    bool slice = subscript->kind == SUBSCRIPT_SLICE;
-    if (slice && slice_item(subscript, &item) != STATUS_OK) return value_fail();
+    bool slice = subscript->kind != SUBSCRIPT_INDEX; // `...` is all of the one dimension
+    if (subscript->kind == SUBSCRIPT_SLICE && slice_item(subscript, &item) != STATUS_OK)
+        return value_fail();
     if (!slice && subscript->index.kind == VALUE_RANGE) {
         range_item(subscript->index.as.range, &item);
         slice = true;
@@ -332,15 +355,12 @@ static Value sequence_index(Value object, const SubscriptValue *subscript) {
     if (slice)
         return object.kind == VALUE_STRING ? string_slice_by(object.as.string, &item)
                                            : list_slice(object, &item);
-    if (object.kind != VALUE_STRING && selects_many(subscript->index))
-        return list_gather(object, subscript->index);
-    size_t count = object.kind == VALUE_STRING ? (size_t)string_length(object.as.string)
-                                               : object.as.list->count;
+    if (selects_many(subscript->index))
+        return (object.kind == VALUE_STRING ? string_gather : list_gather)(object,
+                                                                           subscript->index);
     size_t position;
-    if (sequence_position(subscript->index, count, what, &position) != STATUS_OK)
-        return value_fail();
-    return object.kind == VALUE_STRING ? string_slice(object.as.string, (int64_t)position, 1)
-                                       : value_retain(object.as.list->items[position]);
+    Status status = sequence_position(subscript->index, sequence_length(object), what, &position);
+    return status == STATUS_OK ? sequence_at(object, position) : value_fail();
 }
 
 static Value fail_no_key(const Dict *dict, Value key) {
@@ -375,8 +395,7 @@ Value value_index(Value object, const SubscriptValue *subscripts, int count) {
     case VALUE_LIST:
     case VALUE_TUPLE:
     case VALUE_STRING:
-        if (count == 1 && subscripts[0].kind != SUBSCRIPT_ELLIPSIS)
-            return sequence_index(object, subscripts);
+        if (count == 1) return sequence_index(object, subscripts);
         fail(STATUS_INDEX, "a %s has one dimension, but %d indexes are given",
              value_kind_name(object), count);
         return value_fail();
