@@ -135,8 +135,8 @@ static void append_unknown_help(Checker *checker, const Word *word, Wanted wante
                     word->text);
     else if (wanted == WANTED_INDEX && !word_is_long(word))
         text_append_string(help,
-                           "an equation without an index on its left side is written with `<-`, "
-                           "as in s <- A[i, j]");
+                           "an index on the left of an equation stands in brackets on the right, "
+                           "too; without one it is written with `<-`, as in s <- A[i, j]");
     else if (wanted == WANTED_PLACE)
         text_format(help, "a name that no fact of the text has is written in quotes: \"%s\"",
                     word->text);
