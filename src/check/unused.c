@@ -27,8 +27,12 @@ static bool is_pure(const Builtin *row) {
     return false;
 }
 
+// Every form of the name must be: step(x) is a map, step(optimizer) trains.
 static bool calls_pure(const Binding *binding) {
-    return binding && binding->kind == BINDING_BUILTIN && is_pure(binding->builtin);
+    const Builtin *row = binding && binding->kind == BINDING_BUILTIN ? binding->builtin : NULL;
+    bool pure = row != NULL;
+    for (; row && pure; row = row->next_overload) pure = is_pure(row);
+    return pure;
 }
 
 static bool changes_nothing(const Node *node);
