@@ -105,6 +105,10 @@ static Value call_checkpoint(Interp *interp, Handle *handle, const Value *argume
     TapeMark mark = tape_mark();
     Replay *replay = replay_new(function, arguments, count);
     Value value = interp_call(interp, function, arguments, count);
+    if (value.kind == VALUE_INT || value.kind == VALUE_FLOAT) { // nothing to go backward from
+        release_replay(replay);
+        return value;
+    }
     Tensor *results[TAPE_REPLAY_RESULTS];
     int made;
     bool several = value.kind == VALUE_TUPLE;
