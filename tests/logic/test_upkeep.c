@@ -149,12 +149,40 @@ static void test_circles(void **state) {
     store_free(chain.store);
 }
 
+// Meets(X, Z): both lead to the end. The rows of every pair go: each pair is found from the first
+// of its two alone.
+static void test_proofs_of_rows_that_all_go(void **state) {
+    (void)state;
+    enum { PLACES = 30, PAIRS = PLACES * PLACES };
+    Chain chain = chain_new();
+    const Column columns[] = {{.name = "x"}, {.name = "y"}};
+    Relation *meets = relation_new(chain.store, "Meets", columns, 2);
+    Relation *none = relation_new(chain.store, "None", columns, 2);
+    Rule *both = rule_of(meets, 2), *back = rule_of(chain.on, 2);
+    atom(both, 0, chain.on, (uint32_t[]){0, 1});
+    atom(both, 1, chain.on, (uint32_t[]){2, 1});
+    atom(back, 0, meets, (uint32_t[]){0, 1}); // they need each other
+    atom(back, 1, none, (uint32_t[]){1, 2});
+    store_add_rule(chain.store, both);
+    store_add_rule(chain.store, back);
+    edge(&chain, LENGTH - PLACES, LENGTH - PLACES + 1, false);
+    uint64_t steps;
+    assert_int_equal(count(&chain, &steps), PLACES);
+    assert_int_equal(table_live(meets->derived), PAIRS);
+    edge(&chain, LENGTH - 1, LENGTH, false);
+    assert_int_equal(count(&chain, &steps), 1);
+    assert_int_equal(table_live(meets->derived), 1);
+    assert_in_range(steps, 1, 5 * PAIRS);
+    store_free(chain.store);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_place_between_two),
         cmocka_unit_test(test_another_way_that_is_longer),
         cmocka_unit_test(test_the_third_way),
         cmocka_unit_test(test_circles),
+        cmocka_unit_test(test_proofs_of_rows_that_all_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,9 +93,10 @@ static Status drop(const Best *best, uint32_t number, const Datum *values) {
     if (row == ROW_NONE) return STATUS_OK;
     table_read(relation->derived, row, before);
     if (!may_rest_on(relation, before, values)) return STATUS_OK;
+    Status status = heads_follow(best->upkeep, falling, relation, GOAL_ATOM, before);
     table_remove(relation->derived, row);
     row_note(&relation->lost, relation, before);
-    return heads_follow(best->upkeep, falling, relation, GOAL_ATOM, before);
+    return status;
 }
 
 // Goes through the heads, of which more come.

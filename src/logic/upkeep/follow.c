@@ -135,7 +135,14 @@ bool is_within(const Upkeep *upkeep, const Relation *relation) {
            (upkeep->together || relation->component == upkeep->component);
 }
 
-// `old`: what was there before takes part as well.
+static bool is_kept(const Upkeep *upkeep, const Relation *relation) {
+    for (size_t i = 0; i < upkeep->kept.count; i++)
+        if (upkeep->kept.items[i].relation == relation) return true;
+    return false;
+}
+
+// `old`: what was there before takes part as well. Of the relations themselves only what is still
+// there: of a proof's rows the first to go was followed while the others were.
 static void extents_set(const Upkeep *upkeep, const RuleUpkeep *rule, bool old) {
     for (uint32_t i = 0; i < rule->rule->goal_count; i++) {
         const Relation *relation = rule->rule->goals[i].relation;
@@ -143,7 +150,7 @@ static void extents_set(const Upkeep *upkeep, const RuleUpkeep *rule, bool old) 
         Extent *extent = &rule->extents[i];
         *extent = (Extent){.table = relation_table(relation)};
         extent->high = extent->table->count;
-        if (old) extent->extra = relation->lost;
+        if (old && !is_kept(upkeep, relation)) extent->extra = relation->lost;
         if (is_within(upkeep, relation)) extent->heights = relation->heights.items;
     }
 }

@@ -102,11 +102,13 @@ static Status row_fall(Upkeep *upkeep, const Datum *values) {
     Kept *kept = &upkeep->kept.items[upkeep->at.relation];
     bool stays = upkeep->lowest != HEIGHT_NONE && !row_is_in(kept->raised, &upkeep->at.row);
     upkeep->high = stays ? upkeep->lowest + STEP : HEIGHT_NONE;
-    if (!stays) row_remove(upkeep, kept, values);
     Status status = STATUS_OK;
     if (!is_new(kept, upkeep->at.row)) // nothing rests on what has not had its turn
         status = heads_follow(upkeep, heads_falling, kept->relation, GOAL_ATOM, values);
-    if (stays) row_raise(upkeep, kept, upkeep->high); // it takes part where it was until here
+    if (stays) // it takes part as it was until here
+        row_raise(upkeep, kept, upkeep->high);
+    else
+        row_remove(upkeep, kept, values);
     upkeep->high = HEIGHT_NONE;
     return status;
 }
