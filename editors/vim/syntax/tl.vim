@@ -73,7 +73,7 @@ syntax keyword tlConstant none
 syntax keyword tlOperator and or not as
 syntax match tlDeclaration "^\s*\zs\%(struct\|impl\|import\|test\|bench\|main\|entity\|relation\)\>\ze\%(\s\+[A-Za-z_\"{]\|<\)"
 syntax match tlStatement "\<\%(tensor\|with\|program\|embedding\|relation_embedding\|learn\|retract\|query\|infer\|why\|explain\)\>\ze\s\+[A-Za-z_{]"
-syntax match tlModifier "\<\%(over\|learnable\|equivalence\|of\|self\)\>"
+syntax match tlModifier "\<\%(over\|learnable\|equivalence\|of\|no_grad\|self\)\>"
 syntax match tlFunction "\%(\<fn\s\+\)\@<=\K\k*"
 syntax match tlField "\%(\.\|::\)\@<=\K\k*"
 syntax match tlNumber "\<\d[0-9_]*\%(\.\%([0-9_]\+\|[.A-Za-z_]\@!\)\)\=\%([eE][-+]\=\d\+\)\=\>"
