@@ -128,15 +128,23 @@ static void report_function(Checker *checker, const Node *path) {
            type->word.text, name->text);
 }
 
+static bool takes_dtype(const Builtin *row) {
+    for (; row; row = row->next_overload)
+        for (int i = 0; i < row->signature.count; i++)
+            if (strcmp(row->signature.params[i].name, "dtype") == 0) return true;
+    return false;
+}
+
 // A builtin with a namespace: KVCache::new, f32::zeros, Tensor::ones.
 static bool is_builtin_path(const Word *type, const Word *name) {
     SCOPED_TEXT(full);
     DType dtype;
     text_format(&full, "%s::%s", type->text, name->text);
     bool found = catalog_find(text_get(&full), full.length) != NULL;
-    bool space = dtype_find(type->text, type->length, &dtype) ||
-                 strcmp(type->text, "Tensor") == 0 || strcmp(type->text, "tensor") == 0;
-    return found || (space && catalog_find(name->text, name->length));
+    if (found) return true;
+    const Builtin *row = catalog_find(name->text, name->length);
+    if (dtype_find(type->text, type->length, &dtype)) return takes_dtype(row);
+    return row && (strcmp(type->text, "Tensor") == 0 || strcmp(type->text, "tensor") == 0);
 }
 
 static bool is_namespace(const Word *type) {
@@ -153,17 +161,23 @@ static bool is_namespace(const Word *type) {
 // "zeros" or, behind a namespace of its own, "KVCache::new".
 static void report_builtin_path(Checker *checker, const Word *type, const Word *name) {
     size_t count = catalog_count();
+    DType of;
+    bool dtype = dtype_find(type->text, type->length, &of);
     const char **names = arena_allocate(checker->arena, count * sizeof *names);
     for (size_t i = 0; i < count; i++) {
         const char *row = catalog_get(i)->signature.name;
         bool own = strncmp(row, type->text, type->length) == 0 &&
                    strncmp(row + type->length, "::", 2) == 0;
-        names[i] = own ? row + type->length + 2 : strchr(row, ':') ? "" : row;
+        bool suits = !strchr(row, ':') && (!dtype || takes_dtype(catalog_get(i)));
+        names[i] = own ? row + type->length + 2 : suits ? row : "";
     }
     const char *near = catalog_nearest(name->text, names, count);
     SCOPED_TEXT(help);
-    if (near) text_format(&help, "did you mean `%s::%s`?", type->text, near);
-    ReportExtra extra = {.help = near ? text_get(&help) : NULL};
+    if (near)
+        text_format(&help, "did you mean `%s::%s`?", type->text, near);
+    else if (dtype && catalog_find(name->text, name->length))
+        text_format(&help, "%s takes no dtype: it is %s(...)", name->text, name->text);
+    ReportExtra extra = {.help = help.length ? text_get(&help) : NULL};
     report(checker, STATUS_NAME, name->span, &extra, "there is no function `%s::%s`", type->text,
            name->text);
 }
