@@ -78,6 +78,12 @@ static const FactCase facts[] = {
      "float32[2, ?]"},
     {"let x = ones([2, 3])\nmatch len(args()) { 0 => { x = ones([2, 4]) }, _ => { print(1) } }",
      "float32[2, ?]"},
+    {"let x = ones([2, 3])\nmatch \"b\" { \"a\" => { x = 1 }, \"b\" => { x = ones([2, 4]) }, _ => "
+     "{ x = 1 } }",
+     "float32[2, 4]"},
+    {"let x = 1\nmatch \"b\" { \"b\" if len(args()) > 0 => { x = ones([2, 4]) }, "
+     "\"b\" => { x = ones([2, 5]) } }",
+     "float32[2, ?]"},
     {"let x = ones([2, 3])\nif len(args()) > 0 { x = 1 }", "unknown"},
     // Loops: nothing changes, something does, nothing may run.
     {"let x = ones([2, 3])\nfor i in 0..4 { x = x * 2 }", "float32[2, 3]"},

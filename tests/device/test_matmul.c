@@ -71,6 +71,18 @@ static void test_sizes_and_layouts(void **state) {
             }
 }
 
+// Each number of rows that kernels for few rows have loops of, next to matrices that a cache holds
+// and others, with sums that are short, long, and of odd lengths.
+static void test_few_rows(void **state) {
+    (void)state;
+    static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_FLOAT64};
+    static const int64_t columns[] = {3, 66, 300}, depths[] = {20, 70, 256, 300};
+    for (int64_t rows = 1; rows <= 9; rows++)
+        for (int i = 0; i < 3 * 4 * 4; i++)
+            run_case(dtypes[i % 4], rows, columns[i / 16], depths[i / 4 % 4], LAYOUT_PLAIN,
+                     LAYOUT_TRANSPOSED);
+}
+
 static void test_large(void **state) {
     (void)state;
     static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_FLOAT64};
@@ -469,6 +481,7 @@ static void test_parts_of_a_product(void **state) {
 static int suite(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes_and_layouts),
+        cmocka_unit_test(test_few_rows),
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_sixteen_bits),
         cmocka_unit_test(test_sixteen_bits_many),
