@@ -120,7 +120,8 @@ const Builtin *catalog_get(size_t index) {
 
 static int find_parameter(const Signature *signature, const char *name) {
     for (int i = 0; i < signature->count; i++)
-        if (strcmp(signature->params[i].name, name) == 0) return i;
+        if (signature->params[i].name[0] == name[0] && strcmp(signature->params[i].name, name) == 0)
+            return i;
     return -1;
 }
 

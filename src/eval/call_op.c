@@ -75,7 +75,6 @@ typedef struct Preparation {
 
 // Arrays are left as they are: their counts say how much of them is there.
 static void preparation_begin(Preparation *p, const Builtin *row) {
-    memset(&p->attributes, 0, sizeof p->attributes);
     p->call.op = &op_rows[row->id];
     p->call.attributes = &p->attributes;
     p->call.many = NULL;
@@ -169,59 +168,37 @@ static Status set_attribute(Preparation *p, AttributeId id, Value value) {
 
 // --- the direct way
 
-// The values by parameter, ABSENT where nothing or `none` is given; false when they do not fall so
-// simply.
-static bool place_directly(const Signature *signature, const BuiltinArguments *arguments,
-                           Value *values) {
-    if (arguments->count > (size_t)signature->count) return false;
-    for (int i = 0; i < signature->count; i++)
-        values[i] = (size_t)i < arguments->count ? arguments->positional[i] : value_absent();
-    for (size_t i = 0; i < arguments->named_count; i++) {
-        int index = catalog_parameter(signature, arguments->names[i]);
-        if (index < 0 || values[index].kind != VALUE_ABSENT) return false;
-        values[index] = arguments->named[i];
-    }
-    for (int i = 0; i < signature->count; i++)
-        if (values[i].kind == VALUE_NONE && signature->params[i].default_kind == DEFAULT_ABSENT)
-            values[i] = value_absent();
-    return true;
-}
+// What a parameter takes without a conversion, whatever the form of the row.
+typedef struct DirectParam {
+    uint32_t kinds; // of values, a bit each
+    int8_t input;   // its place among the inputs; -1: an attribute
+    uint8_t id;     // of the attribute
+    bool is_none;   // `none` is as good as nothing
+} DirectParam;
 
-// The kinds of value that a kind of parameter takes for certain, in whatever form of the row.
-static bool suits_directly(const Param *param, Value value) {
-    switch (param->kind) {
-    case PARAM_INT: return value.kind == VALUE_INT;
-    case PARAM_NUMBER: return value.kind == VALUE_FLOAT || value.kind == VALUE_INT;
-    case PARAM_BOOL: return value.kind == VALUE_BOOL;
-    case PARAM_STRING: return value.kind == VALUE_STRING;
-    case PARAM_SHAPE:
-        return value.kind == VALUE_TENSOR && tensor_rank(value.as.tensor) == 1 &&
-               dtype_kind(tensor_dtype(value.as.tensor)) == DTYPE_KIND_INT;
-    default: return false;
-    }
-}
+// A row for calls whose arguments fall into place as they are.
+typedef struct DirectRow {
+    OpAttributes defaults; // what is not given
+    uint32_t required;     // bits of parameters
+    uint32_t inputs;       // those that are inputs
+    int n_inputs;
+    bool possible;
+    DirectParam params[PARAMETERS_MAX];
+} DirectRow;
+_Static_assert(PARAMETERS_MAX <= 32 && VALUE_CELL < 32, "a bit each");
 
-// Strings stay where the signature has them.
-static Status set_default(Preparation *p, const Builtin *row, int index) {
-    const Param *param = &row->signature.params[index];
-    AttributeId id = attribute_of(row, index);
-    void *field = (char *)&p->attributes + attribute_table[id].offset;
-    if (param->default_kind == DEFAULT_INT || param->default_kind == DEFAULT_FLOAT) {
-        bool integer = param->default_kind == DEFAULT_INT;
-        p->what = parameter_name(row, index);
-        return set_attribute(p, id,
-                             integer ? value_int(param->fallback.integer)
-                                     : value_float(param->fallback.number));
+// Where forms of one name differ, only a tensor says for certain that this one is meant.
+static uint32_t direct_kinds(const Builtin *row, ParamKind kind) {
+    enum { INT = 1u << VALUE_INT, NUMBER = INT | 1u << VALUE_FLOAT, TENSOR = 1u << VALUE_TENSOR };
+    switch (kind) {
+    case PARAM_TENSOR: return row->next_overload ? TENSOR : TENSOR | NUMBER;
+    case PARAM_INT: return INT;
+    case PARAM_NUMBER: return NUMBER;
+    case PARAM_BOOL: return 1u << VALUE_BOOL;
+    case PARAM_STRING: return 1u << VALUE_STRING;
+    case PARAM_SHAPE: return TENSOR;
+    default: return 0;
     }
-    p->attributes.given |= 1ull << id;
-    if (param->default_kind == DEFAULT_BOOL) {
-        ASSERT(attribute_table[id].kind == ATTRIBUTE_KIND_BOOL);
-        *(bool *)field = param->fallback.boolean;
-    } else {
-        ASSERT(attribute_table[id].kind == ATTRIBUTE_KIND_STRING);
-        *(const char **)field = param->fallback.string;
-    }
-    return STATUS_OK;
 }
 
 static bool has_plain_default(const Param *param) {
@@ -232,55 +209,144 @@ static bool has_plain_default(const Param *param) {
            (param->kind == PARAM_STRING && param->default_kind == DEFAULT_STRING);
 }
 
-// Where forms of one name differ, only a tensor says for certain that this one is meant.
-static bool is_direct_input(const Builtin *row, Value value) {
-    bool number = value.kind == VALUE_INT || value.kind == VALUE_FLOAT;
-    return value.kind == VALUE_TENSOR || (number && !row->next_overload);
+// Strings stay where the signature has them.
+static void set_default(Preparation *p, const Builtin *row, int index) {
+    const Param *param = &row->signature.params[index];
+    AttributeId id = attribute_find(param->name);
+    ASSERT(id != ATTRIBUTE_COUNT);
+    void *field = (char *)&p->attributes + attribute_table[id].offset;
+    p->attributes.given |= 1ull << id;
+    if (param->default_kind == DEFAULT_STRING) {
+        *(const char **)field = param->fallback.string;
+        return;
+    }
+    Value value = param->default_kind == DEFAULT_INT     ? value_int(param->fallback.integer)
+                  : param->default_kind == DEFAULT_FLOAT ? value_float(param->fallback.number)
+                                                         : value_bool(param->fallback.boolean);
+    Status status = set_attribute(p, id, value);
+    ASSERT(status == STATUS_OK);
 }
 
-// Whether every parameter takes its value in its plainest form.
-static bool all_direct(const Builtin *row, const Value *values) {
+static void make_direct(const Builtin *row, DirectRow *direct) {
+    Preparation p;
+    preparation_begin(&p, row);
+    memset(&p.attributes, 0, sizeof p.attributes);
+    direct->possible = true;
     for (int i = 0; i < row->signature.count; i++) {
         const Param *param = &row->signature.params[i];
-        Value value = values[i];
-        if (param->rest) return false;
-        bool suits;
-        if (value.kind == VALUE_ABSENT)
-            suits = param->default_kind == DEFAULT_ABSENT || has_plain_default(param);
-        else if (param->kind == PARAM_TENSOR)
-            suits = is_direct_input(row, value);
+        bool input = param->kind == PARAM_TENSOR, plain = has_plain_default(param);
+        direct->possible = direct->possible && !param->rest;
+        direct->params[i].kinds = direct_kinds(row, param->kind);
+        direct->params[i].is_none = param->default_kind == DEFAULT_ABSENT;
+        direct->params[i].input = input ? (int8_t)direct->n_inputs++ : -1;
+        if (input)
+            direct->inputs |= 1u << i;
         else
-            suits = suits_directly(param, value);
-        if (!suits) return false;
+            direct->params[i].id = (uint8_t)attribute_find(param->name);
+        if (plain)
+            set_default(&p, row, i);
+        else if (param->default_kind != DEFAULT_ABSENT)
+            direct->required |= 1u << i;
     }
+    direct->defaults = p.attributes;
+}
+
+// Made once and kept for the life of the process, as the catalog is.
+static const DirectRow *direct_row(const Builtin *row) {
+    static DirectRow *_Atomic known[OP_COUNT];
+    DirectRow *direct = atomic_load_explicit(&known[row->id], memory_order_acquire), *none = NULL;
+    if (LIKELY(direct != NULL)) return direct;
+    direct = memory_allocate_zeroed(1, sizeof *direct);
+    make_direct(row, direct);
+    if (atomic_compare_exchange_strong(&known[row->id], &none, direct)) return direct;
+    free(direct); // another thread was faster
+    return none;
+}
+
+typedef struct DirectValues {
+    Value values[PARAMETERS_MAX]; // by parameter
+    uint32_t named, given;        // bits of parameters; `none` may stand for nothing
+} DirectValues;
+
+static inline bool is_sizes(Value value) {
+    return tensor_rank(value.as.tensor) == 1 &&
+           dtype_kind(tensor_dtype(value.as.tensor)) == DTYPE_KIND_INT;
+}
+
+static inline bool put_directly(const DirectRow *direct, int index, Value value,
+                                DirectValues *out) {
+    const DirectParam *param = &direct->params[index];
+    if (value.kind == VALUE_ABSENT) return true;
+    out->named |= 1u << index;
+    if (value.kind == VALUE_NONE && param->is_none) return true;
+    if (!(param->kinds >> value.kind & 1u)) return false;
+    if (param->input < 0 && value.kind == VALUE_TENSOR && !is_sizes(value)) return false;
+    out->values[index] = value;
+    out->given |= 1u << index;
     return true;
 }
 
-static void add_direct_input(Preparation *p, Value value, bool donated) {
-    ASSERT(p->call.n_inputs < OP_INPUTS_MAX);
-    OpInput *input = &p->call.inputs[p->call.n_inputs++];
+// False when the values do not fall so simply.
+static bool place_directly(const Builtin *row, const DirectRow *direct,
+                           const BuiltinArguments *arguments, DirectValues *out) {
+    if (!direct->possible || arguments->count > (size_t)row->signature.count) return false;
+    out->named = out->given = 0;
+    for (size_t i = 0; i < arguments->count; i++)
+        if (!put_directly(direct, (int)i, arguments->positional[i], out)) return false;
+    for (size_t i = 0; i < arguments->named_count; i++) {
+        int index = catalog_parameter(&row->signature, arguments->names[i]);
+        if (index < 0 || out->named >> index & 1u) return false;
+        if (!put_directly(direct, index, arguments->named[i], out)) return false;
+    }
+    return (direct->required & ~out->given) == 0;
+}
+
+static void set_input(OpInput *input, Value value, bool donated) {
     if (value.kind == VALUE_TENSOR) {
         input->tensor = value.as.tensor;
         input->donate = donated;
-    } else if (value.kind == VALUE_ABSENT) {
-        *input = op_absent();
     } else {
         *input = value.kind == VALUE_INT ? op_int(value.as.integer) : op_float(value.as.number);
     }
 }
 
-static Status prepare_directly(Preparation *p, const Builtin *row, const Value *values,
-                               uint32_t donated) {
-    for (int i = 0; i < row->signature.count; i++) {
-        const Param *param = &row->signature.params[i];
-        if (param->kind == PARAM_TENSOR) {
-            add_direct_input(p, values[i], donated >> i & 1u);
-        } else if (values[i].kind != VALUE_ABSENT) {
-            p->what = parameter_name(row, i);
-            TRY(set_attribute(p, attribute_of(row, i), values[i]));
-        } else if (param->default_kind != DEFAULT_ABSENT) {
-            TRY(set_default(p, row, i));
-        }
+static Status set_directly(Preparation *p, const Builtin *row, int index, AttributeId id,
+                           Value value) {
+    const AttributeInfo *info = &attribute_table[id];
+    void *field = (char *)&p->attributes + info->offset;
+    p->attributes.given |= 1ull << id;
+    if (info->kind == ATTRIBUTE_KIND_INT && value.kind == VALUE_INT) {
+        *(int64_t *)field = value.as.integer;
+    } else if (info->kind == ATTRIBUTE_KIND_NUMBER && value.kind == VALUE_FLOAT) {
+        *(double *)field = value.as.number;
+    } else {
+        p->what = parameter_name(row, index);
+        return set_attribute(p, id, value);
+    }
+    return STATUS_OK;
+}
+
+static Status prepare_directly(Preparation *p, const Builtin *row, const DirectRow *direct,
+                               const DirectValues *from, uint32_t donated) {
+    p->call.n_inputs = direct->n_inputs;
+    ASSERT(direct->n_inputs <= OP_INPUTS_MAX);
+    for (uint32_t left = direct->inputs; left; left &= left - 1) {
+        int i = __builtin_ctz(left);
+        OpInput *input = &p->call.inputs[direct->params[i].input];
+        if (from->given >> i & 1u)
+            set_input(input, from->values[i], donated >> i & 1u);
+        else
+            *input = op_absent();
+    }
+    uint32_t given = from->given & ~direct->inputs;
+    if (given == 0) {
+        p->call.attributes = &direct->defaults;
+        return STATUS_OK;
+    }
+    p->attributes = direct->defaults;
+    for (; given; given &= given - 1) {
+        int i = __builtin_ctz(given);
+        TRY(set_directly(p, row, i, direct->params[i].id, from->values[i]));
     }
     return STATUS_OK;
 }
@@ -313,16 +379,16 @@ static bool invoke_float(const Builtin *row, const BuiltinArguments *arguments, 
 }
 
 bool op_invoke_plain(const Builtin *row, const BuiltinArguments *arguments, Value *result) {
-    Value values[PARAMETERS_MAX];
+    DirectValues values;
     if (row->kind != ROW_OP) return false;
     if (invoke_float(row, arguments, result)) return true;
-    if (!place_directly(&row->signature, arguments, values)) return false;
-    if (!all_direct(row, values)) return false;
+    const DirectRow *direct = direct_row(row);
+    if (!place_directly(row, direct, arguments, &values)) return false;
     Preparation p;
     preparation_begin(&p, row);
-    Status status = prepare_directly(&p, row, values, arguments->donated);
+    Status status = prepare_directly(&p, row, direct, &values, arguments->donated);
     *result = status == STATUS_OK ? read_result(row, run(&p.call)) : value_fail();
-    release_preparation(&p);
+    ASSERT(p.n_ints == 0 && p.n_temporaries == 0 && !p.many);
     return true;
 }
 
@@ -414,6 +480,7 @@ Value op_invoke(const BuiltinCall *call, uint32_t donated) {
     ASSERT(call->row->kind == ROW_OP);
     Preparation p;
     preparation_begin(&p, call->row);
+    memset(&p.attributes, 0, sizeof p.attributes);
     p.wide = strcmp(call->row->section, "Reductions") == 0;
     Status status = prepare(&p, call, donated);
     Value result = status == STATUS_OK ? run_prepared(&p) : value_fail();

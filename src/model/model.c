@@ -3,6 +3,14 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+// FNV-1a: the words of names are short, and every step of m.blk[i].ffn_up.weight looks one up.
+static inline unsigned hash_name(const char *bytes, size_t length) {
+    unsigned hash = 0x811C9DC5u;
+    for (size_t i = 0; i < length; i++) hash = (hash ^ (unsigned char)bytes[i]) * 0x01000193u;
+    return hash;
+}
+#define HASH_FUNCTION(key, length, hash) ((hash) = hash_name(key, length))
 #include <uthash.h>
 
 #include "base/memory.h"

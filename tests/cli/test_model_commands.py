@@ -272,8 +272,8 @@ class ModelCommands(unittest.TestCase):
         return json.loads(self.tl("models", "--json", model, env=environment).out)["resident_bytes"]
 
     def test_models_say_what_a_process_takes(self):
-        # How many pages of the system's libraries are mapped around a fault depends on where they lie: 0.3 MB, here and there,
-        # and once in a while more: the least and the most of the runs say nothing of how far apart they are.
+        # How many pages of the system's libraries are mapped around a fault depends on where they lie and on which of them
+        # the system holds in memory: mostly 0.3 MB here and there, next to other work up to 0.9 MB.
         need_no_sanitizer("keeps memory of its own")
         for threads in ("2", "64"):
             environment = {**os.environ, "TL_THREADS": threads, "TL_DEVICE": "cpu"}
@@ -283,7 +283,7 @@ class ModelCommands(unittest.TestCase):
                 found = self.resident(model, environment, 15)
                 self.assertGreaterEqual(foretold, found[0] * 0.99, (kind, threads, found))
                 self.assertLessEqual(foretold, found[-1] * 1.01, (kind, threads, found))
-                self.assertLess(found[-2] - found[1], 600 * 1024, (kind, threads, found))
+                self.assertLess(found[-1] - found[0], 1536 * 1024, (kind, threads, found))
 
     def test_models_foretell_what_a_process_takes_that_is_too_large_to_try(self):
         need_no_sanitizer("keeps memory of its own")

@@ -76,10 +76,10 @@ static void test_sizes_and_layouts(void **state) {
 static void test_few_rows(void **state) {
     (void)state;
     static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_FLOAT64};
-    static const int64_t columns[] = {3, 66, 300}, depths[] = {20, 70, 256, 300};
+    static const int64_t columns[] = {3, 66, 300}, depths[] = {8, 20, 48, 70, 256, 300};
     for (int64_t rows = 1; rows <= 9; rows++)
-        for (int i = 0; i < 3 * 4 * 4; i++)
-            run_case(dtypes[i % 4], rows, columns[i / 16], depths[i / 4 % 4], LAYOUT_PLAIN,
+        for (int i = 0; i < 3 * 6 * 4; i++)
+            run_case(dtypes[i % 4], rows, columns[i / 24], depths[i / 4 % 6], LAYOUT_PLAIN,
                      LAYOUT_TRANSPOSED);
 }
 

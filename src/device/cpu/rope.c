@@ -2,6 +2,7 @@
 // so that row 100000 is as exact as row 0.
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "device/cpu/convert.h"
@@ -16,6 +17,7 @@ typedef struct Rope {
     double scale;
     double *frequencies; // [rotary / 2]; NULL where there are tables
     bool half_style;
+    bool in_place; // heads need no conversion
 } Rope;
 
 // Cosines and sines of one row, as numbers of the compute type.
@@ -44,38 +46,57 @@ static void row_angles(const Rope *rope, int64_t row, void *cosines, void *sines
     }
 }
 
-// Pair i is x[i * step] and x[i * step + apart].
+// Pair i is from[i * step] and from[i * step + apart]; `from` may be `to`.
 #define DEFINE_ROTATE(real)                                                                        \
-    static void rotate_##real(real *x, const real *cosines, const real *sines, int64_t count,      \
-                              bool half_style) {                                                   \
-        int64_t step = half_style ? 1 : 2, apart = half_style ? count : 1;                         \
+    static void rotate_##real(const Rope *rope, const char *angles, const void *from, void *to) {  \
+        int64_t count = rope->rotary / 2;                                                          \
+        int64_t step = rope->half_style ? 1 : 2, apart = rope->half_style ? count : 1;             \
+        const real *cosines = (const real *)(const void *)angles, *sines = cosines + count;        \
+        const real *in = from;                                                                     \
+        real *out = to;                                                                            \
         for (int64_t i = 0; i < count; i++) {                                                      \
-            real a = x[i * step], b = x[i * step + apart];                                         \
-            x[i * step] = a * cosines[i] - b * sines[i];                                           \
-            x[i * step + apart] = a * sines[i] + b * cosines[i];                                   \
+            real a = in[i * step], b = in[i * step + apart];                                       \
+            out[i * step] = a * cosines[i] - b * sines[i];                                         \
+            out[i * step + apart] = a * sines[i] + b * cosines[i];                                 \
         }                                                                                          \
     }
 DEFINE_ROTATE(float)
 DEFINE_ROTATE(double)
 
-static void rotate_head(const Rope *rope, int64_t in_offset, int64_t out_offset, char *scratch) {
+static void rotate(const Rope *rope, const char *angles, const void *from, void *to) {
+    if (rope->compute == COMPUTE_F32)
+        rotate_float(rope, angles, from, to);
+    else
+        rotate_double(rope, angles, from, to);
+}
+
+// Heads of the compute type are read and written where they lie, others in scratch behind the
+// angles.
+static void rotate_head(const Rope *rope, int64_t in_offset, int64_t out_offset, char *angles) {
     const TensorView *in = rope->in, *out = rope->out;
     int last = in->rank - 1;
-    int64_t width = in->dims[last], count = rope->rotary / 2;
+    int64_t width = in->dims[last];
     size_t real = compute_bytes(rope->compute);
-    char *cosines = scratch, *sines = scratch + (size_t)count * real,
-         *x = sines + (size_t)count * real;
+    char *to = (char *)cpu_pointer(out) + out_offset * (int64_t)dtype_size(out->dtype);
+    if (rope->in_place) {
+        const char *from = cpu_at(in, in_offset);
+        rotate(rope, angles, from, to);
+        size_t done = (size_t)rope->rotary * real;
+        if (from != to) memcpy(to + done, from + done, (size_t)width * real - done);
+        return;
+    }
+    char *x = angles + (size_t)rope->rotary * real;
     cpu_convert()->load[rope->compute][in->dtype](x, cpu_at(in, in_offset), in->strides[last],
                                                   width);
-    if (rope->compute == COMPUTE_F32)
-        rotate_float((float *)(void *)x, (const float *)(void *)cosines,
-                     (const float *)(void *)sines, count, rope->half_style);
-    else
-        rotate_double((double *)(void *)x, (const double *)(void *)cosines,
-                      (const double *)(void *)sines, count, rope->half_style);
-    cpu_convert()->store[rope->compute][out->dtype](
-        (char *)cpu_pointer(out) + out_offset * (int64_t)dtype_size(out->dtype), out->strides[last],
-        x, width);
+    rotate(rope, angles, x, x);
+    cpu_convert()->store[rope->compute][out->dtype](to, out->strides[last], x, width);
+}
+
+static bool is_in_place(const Rope *rope) {
+    const TensorView *in = rope->in, *out = rope->out;
+    DType dtype = compute_dtype(rope->compute);
+    return in->dtype == dtype && out->dtype == dtype && in->strides[in->rank - 1] == 1 &&
+           out->strides[out->rank - 1] == 1;
 }
 
 // Row `row` of the sequence in every head of every leading index.
@@ -129,6 +150,7 @@ Status cpu_kernel_ROPE(const KernelCall *call) {
         return fail(STATUS_DTYPE, "%s has no kernel on the cpu for %s giving %s", call->op_name,
                     dtype_name(rope.in->dtype), dtype_name(rope.out->dtype));
     rope.compute = compute_of(rope.in->dtype);
+    rope.in_place = is_in_place(&rope);
     if (call->n_inputs == 3) {
         rope.cosines = call->inputs[1].view;
         rope.sines = call->inputs[2].view;

@@ -52,10 +52,10 @@ typedef struct ThinRows { // of a or of b
 #undef SUM
 #undef SUM_FOUR
 
-// A product that calls `load` for each group of b. A product of each dtype's own is much code,
-// which only element types have; most quantised ones are multiplied in other ways
+// A product that calls reader.group for each group of b. A product of each dtype's own is much
+// code, which only element types have; most quantised ones are multiplied in other ways
 // (device/cpu/repacked.h).
-void ISA(dot_groups)(const ThinProduct *product, float_GroupLoad load, int64_t item_bytes);
+void ISA(dot_groups)(const ThinProduct *product, float_Reader reader);
 
 #define KIND_BOOL(code)
 #define KIND_INT(code)
@@ -79,7 +79,7 @@ void ISA(dot_groups)(const ThinProduct *product, float_GroupLoad load, int64_t i
         for (int v = 0; v < GROUP / width; v++) out[v] = load(row + (first + v * width) * bytes);  \
     }                                                                                              \
     void ISA(dot_##code)(const ThinProduct *product) {                                             \
-        dot(product, group_of_##code, bytes);                                                      \
+        dot(product, (real##_Reader){group_of_##code, load, bytes});                               \
     }                                                                                              \
     void ISA(strip_##code)(const ThinProduct *product) {                                           \
         real##_strip(product, load, bytes);                                                        \
@@ -93,7 +93,7 @@ void ISA(dot_groups)(const ThinProduct *product, float_GroupLoad load, int64_t i
         for (int v = 0; v < GROUP_VECTORS; v++) out[v] = load(row + (first + v * LANES) * 2);      \
     }                                                                                              \
     void ISA(dot_##code)(const ThinProduct *product) {                                             \
-        ISA(dot_groups)(product, load_##code, 2);                                                  \
+        ISA(dot_groups)(product, (float_Reader){load_##code, load, 2});                            \
     }                                                                                              \
     void ISA(strip_##code)(const ThinProduct *product) {                                           \
         float_strip(product, load, 2);                                                             \
@@ -108,7 +108,7 @@ void ISA(dot_groups)(const ThinProduct *product, float_GroupLoad load, int64_t i
         group_of_##code(row, first, out);                                                          \
     }                                                                                              \
     void ISA(dot_##code)(const ThinProduct *product) {                                             \
-        ISA(dot_groups)(product, load_##code, 0);                                                  \
+        ISA(dot_groups)(product, (float_Reader){load_##code, NULL, 0});                            \
     }                                                                                              \
     void ISA(dequantize_##code)(const void *blocks, float *out, int64_t count) {                   \
         for (int64_t first = 0; first < count; first += GROUP) {                                   \

@@ -1,8 +1,8 @@
 // Products with few rows by matrices of quantised types, once per instruction set: they share one.
 #include "device/cpu/simd/thin.h"
 
-void ISA(dot_groups)(const ThinProduct *product, float_GroupLoad load, int64_t item_bytes) {
-    float_dot_more(product, load, item_bytes);
+void ISA(dot_groups)(const ThinProduct *product, float_Reader reader) {
+    float_dot_more(product, reader);
 }
 
 #define KIND_BOOL(code)

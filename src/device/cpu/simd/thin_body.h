@@ -6,21 +6,28 @@ typedef VECTOR (*NAME(VectorLoad))(const void *source);
 
 enum { NAME(group_vectors) = GROUP / WIDTH };
 
+// How numbers of b are read.
+typedef struct NAME(Reader) {
+    NAME(GroupLoad) group;
+    NAME(VectorLoad) vector; // NULL for blocks, whose k is an integral number of groups
+    int64_t item_bytes;      // 0 for blocks
+} NAME(Reader);
+
 typedef __typeof__((VECTOR){0} == (VECTOR){0}) NAME(Mask);
 
-// The last numbers of each row of a, fewer than a group, filled up with zeros. Where a whole group
-// of b can be read, what does not count of it is masked; the end of b is copied to be filled up.
+// The last numbers of each row of a, fewer than a group: some whole vectors, and what does not fill
+// one, filled up with zeros. Where a whole vector of b can be read, what does not count of it is
+// masked; the end of b is copied to be filled up.
 typedef struct NAME(Rest) {
-    REAL a[THIN_ROWS_MAX][GROUP];
-    NAME(Mask) mask[NAME(group_vectors)];
+    REAL a[THIN_ROWS_MAX][WIDTH]; // what does not fill a vector
+    NAME(Mask) mask;
     int64_t first, count; // of k
     const char *end;      // of b
 } NAME(Rest);
 
-typedef struct NAME(Tile) {   // rows of a by columns of b, whose elements have item_bytes bytes
+typedef struct NAME(Tile) {   // rows of a by columns of b
     int first, rows, columns; // the rows begin with `first`
-    NAME(GroupLoad) load;
-    int64_t item_bytes; // 0 for blocks, whose k is an integral number of groups
+    NAME(Reader) reader;
     const NAME(Rest) * rest;
     bool cached; // b is, so that nothing of it is fetched before it is read
 } NAME(Tile);
@@ -30,12 +37,12 @@ static __attribute__((unused)) void NAME(rest_prepare)(const ThinProduct *produc
     rest->count = product->k % GROUP;
     rest->first = product->k - rest->count;
     rest->end = product->b + (product->n - 1) * product->b_stride_bytes + product->k * item_bytes;
-    if (rest->count == 0) return;
-    memset(rest->mask, 0, sizeof rest->mask);
-    for (int i = 0; i < rest->count; i++) rest->mask[i / WIDTH][i % WIDTH] = -1;
+    int64_t partial = rest->count % WIDTH;
+    if (partial == 0) return;
+    for (int64_t k = 0; k < WIDTH; k++) rest->mask[k] = k < partial ? -1 : 0;
     for (int i = 0; i < product->rows; i++) {
-        const REAL *a = (const REAL *)product->a + i * product->a_stride + rest->first;
-        for (int64_t k = 0; k < GROUP; k++) rest->a[i][k] = k < rest->count ? a[k] : 0;
+        const REAL *a = (const REAL *)product->a + i * product->a_stride + product->k - partial;
+        for (int64_t k = 0; k < WIDTH; k++) rest->a[i][k] = k < partial ? a[k] : 0;
     }
 }
 
@@ -43,26 +50,31 @@ static __attribute__((unused)) void NAME(rest_prepare)(const ThinProduct *produc
 SIMD_INLINE void NAME(dot_rest)(const ThinProduct *product, const char *b, NAME(Tile) tile,
                                 VECTOR (*totals)[DOT_COLUMNS_MAX]) {
     const NAME(Rest) *rest = tile.rest;
-    int vectors = (int)((rest->count + WIDTH - 1) / WIDTH);
+    const REAL *a = (const REAL *)product->a + tile.first * product->a_stride;
+    int64_t item_bytes = tile.reader.item_bytes, partial = rest->count % WIDTH;
+    int64_t k = rest->first;
+    for (; k + WIDTH <= product->k; k += WIDTH)
 #pragma GCC unroll 8
-    for (int j = 0; j < tile.columns; j++) {
-        const char *source = b + j * product->b_stride_bytes + rest->first * tile.item_bytes;
-        char filled[GROUP * sizeof(double)];
-        if (rest->end - source < GROUP * tile.item_bytes) {
-            memset(filled, 0, sizeof filled);
-            memcpy(filled, source, (size_t)(rest->count * tile.item_bytes));
-            source = filled;
-        }
-        VECTOR weights[NAME(group_vectors)];
-        tile.load(source, 0, weights);
-#pragma GCC unroll 16
-        for (int v = 0; v < NAME(group_vectors); v++) {
-            if (v >= vectors) break;
-            VECTOR numbers = (VECTOR)((NAME(Mask))weights[v] & rest->mask[v]);
+        for (int j = 0; j < tile.columns; j++) {
+            VECTOR weights = tile.reader.vector(b + j * product->b_stride_bytes + k * item_bytes);
 #pragma GCC unroll 8
             for (int i = 0; i < tile.rows; i++)
-                totals[i][j] += numbers * NAME(vector_at)(rest->a[tile.first + i] + v * WIDTH);
+                totals[i][j] += weights * NAME(vector_at)(a + i * product->a_stride + k);
         }
+    if (partial == 0) return;
+#pragma GCC unroll 8
+    for (int j = 0; j < tile.columns; j++) {
+        const char *source = b + j * product->b_stride_bytes + k * item_bytes;
+        char filled[WIDTH * sizeof(double)];
+        if (rest->end - source < WIDTH * item_bytes) {
+            memset(filled, 0, sizeof filled);
+            memcpy(filled, source, (size_t)(partial * item_bytes));
+            source = filled;
+        }
+        VECTOR weights = (VECTOR)((NAME(Mask))tile.reader.vector(source) & rest->mask);
+#pragma GCC unroll 8
+        for (int i = 0; i < tile.rows; i++)
+            totals[i][j] += weights * NAME(vector_at)(rest->a[tile.first + i]);
     }
 }
 
@@ -78,9 +90,10 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
     for (; k + GROUP <= product->k; k += GROUP) {
         VECTOR weights[DOT_COLUMNS_MAX][NAME(group_vectors)];
 #pragma GCC unroll 8
-        for (int j = 0; j < columns; j++) tile.load(b + j * product->b_stride_bytes, k, weights[j]);
+        for (int j = 0; j < columns; j++)
+            tile.reader.group(b + j * product->b_stride_bytes, k, weights[j]);
         // The same place in the rows of b that come next, which memory has in other pages.
-        int64_t byte = k * tile.item_bytes, end = byte + GROUP * tile.item_bytes;
+        int64_t byte = k * tile.reader.item_bytes, end = byte + GROUP * tile.reader.item_bytes;
         for (; !tile.cached && byte < end; byte += LINE)
 #pragma GCC unroll 8
             for (int j = columns; j < 2 * columns; j++)
@@ -94,7 +107,7 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
                 for (int j = 0; j < columns; j++) sums[i][j] += weights[j][v] * numbers;
             }
     }
-    if (tile.rest->count > 0) NAME(dot_rest)(product, b, tile, sums);
+    if (tile.reader.vector && tile.rest->count > 0) NAME(dot_rest)(product, b, tile, sums);
     REAL *out = (REAL *)product->out + tile.first * product->out_row_stride +
                 column * product->out_column_stride;
 #pragma GCC unroll 8
@@ -116,37 +129,37 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
 }
 
 // One row of a by a small b: a function of its own, whose few sums leave registers for addresses.
-static __attribute__((noinline, unused)) void
-NAME(dot_small)(const ThinProduct *product, NAME(GroupLoad) load, int64_t item_bytes) {
+static __attribute__((noinline, unused)) void NAME(dot_small)(const ThinProduct *product,
+                                                              NAME(Reader) reader) {
     int64_t column = 0;
     NAME(Rest) rest;
-    NAME(rest_prepare)(product, item_bytes, &rest);
+    NAME(rest_prepare)(product, reader.item_bytes, &rest);
     for (; column + DOT_COLUMNS_MAX <= product->n; column += DOT_COLUMNS_MAX) NAME(dot_tile)
-    (product, column, (NAME(Tile)){0, 1, DOT_COLUMNS_MAX, load, item_bytes, &rest, true});
+    (product, column, (NAME(Tile)){0, 1, DOT_COLUMNS_MAX, reader, &rest, true});
     for (; column < product->n; column++) NAME(dot_tile)
-    (product, column, (NAME(Tile)){0, 1, 1, load, item_bytes, &rest, true});
+    (product, column, (NAME(Tile)){0, 1, 1, reader, &rest, true});
 }
 
 #define DOT_CASE(rows, step)                                                                       \
     case rows:                                                                                     \
         for (; column + step <= product->n; column += step) NAME(dot_tile)                         \
-        (product, column, (NAME(Tile)){0, rows, step, load, item_bytes, &rest, false});            \
+        (product, column, (NAME(Tile)){0, rows, step, reader, &rest, false});                      \
         for (; column < product->n; column++) NAME(dot_tile)                                       \
-        (product, column, (NAME(Tile)){0, rows, 1, load, item_bytes, &rest, false});               \
+        (product, column, (NAME(Tile)){0, rows, 1, reader, &rest, false});                         \
         break
 
-SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(GroupLoad) load, int64_t item_bytes) {
+SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(Reader) reader) {
     if (!ONE_ROW && product->rows == 1 && product->cached) {
-        NAME(dot_small)(product, load, item_bytes);
+        NAME(dot_small)(product, reader);
         return;
     }
     int64_t column = 0;
     NAME(Rest) rest;
-    NAME(rest_prepare)(product, item_bytes, &rest);
+    NAME(rest_prepare)(product, reader.item_bytes, &rest);
     if (ONE_ROW) {
         for (; column < product->n; column++)
             for (int row = 0; row < product->rows; row++) NAME(dot_tile)
-        (product, column, (NAME(Tile)){row, 1, 1, load, item_bytes, &rest, false});
+        (product, column, (NAME(Tile)){row, 1, 1, reader, &rest, false});
         return;
     }
     switch (product->rows) {
@@ -159,8 +172,7 @@ SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(GroupLoad) load, int
 
 // The same of up to THIN_ROWS_MAX rows. Eight that are short are taken four at a time: next to four
 // columns, whose lanes are added up together.
-SIMD_INLINE void NAME(dot_more)(const ThinProduct *product, NAME(GroupLoad) load,
-                                int64_t item_bytes) {
+SIMD_INLINE void NAME(dot_more)(const ThinProduct *product, NAME(Reader) reader) {
     bool many = product->rows == THIN_ROWS_MAX && DOT_COLUMNS_MORE == 4 && product->k <= SHORT;
     if (ONE_ROW || product->rows <= THIN_HALF_ROWS_MAX || many) {
         for (int row = 0; row < product->rows; row += THIN_HALF_ROWS_MAX) {
@@ -169,13 +181,13 @@ SIMD_INLINE void NAME(dot_more)(const ThinProduct *product, NAME(GroupLoad) load
             if (part.rows > THIN_HALF_ROWS_MAX) part.rows = THIN_HALF_ROWS_MAX;
             part.a = (const REAL *)part.a + row * part.a_stride;
             part.out = (REAL *)part.out + row * part.out_row_stride;
-            NAME(dot)(&part, load, item_bytes);
+            NAME(dot)(&part, reader);
         }
         return;
     }
     int64_t column = 0;
     NAME(Rest) rest;
-    NAME(rest_prepare)(product, item_bytes, &rest);
+    NAME(rest_prepare)(product, reader.item_bytes, &rest);
     switch (product->rows) {
         DOT_CASE(5, DOT_COLUMNS_MOST);
         DOT_CASE(6, DOT_COLUMNS_MOST);
