@@ -68,6 +68,9 @@ static void collect_for_pool(void) {
     heap_collect_cycles();
 }
 
+// A program with little on the heap would else collect every few hundred KB, and mark all of its
+// own code each time.
+enum { COLLECT_MIN_BYTES = 2 << 20 };
 static pthread_key_t registered_key; // set in threads that the collector was told of here
 static int large_kind;               // of objects that are scanned, but not zeroed by the collector
 
@@ -85,6 +88,7 @@ static void start_collector(void) {
     if (GC_get_stack_base(&base) == GC_SUCCESS) GC_set_stackbottom(NULL, &base);
     GC_set_markers_count(1);
     GC_set_all_interior_pointers(1);
+    GC_set_min_bytes_allocd(COLLECT_MIN_BYTES);
     GC_INIT();
     large_kind = (int)GC_new_kind(GC_new_free_list(), GC_DS_LENGTH, 1, 0);
     GC_allow_register_threads();

@@ -192,7 +192,9 @@ Value string_slice(const String *string, int64_t start, int64_t count) {
                  : count <= MARK_STEP ? skip(string, first, count)
                                       : byte_of(string, start + count);
     ASSERT(end >= first && end <= string->length);
-    return value_string(string->bytes + first, end - first);
+    Value slice = value_string(string->bytes + first, end - first);
+    if (slice.as.string->length == end - first) slice.as.string->codepoints = count;
+    return slice;
 }
 
 // The store of a, when what a ends with is the last that was written there and b has room behind

@@ -35,6 +35,13 @@ class HostMemory(unittest.TestCase):
         many = self.explains('let l = [str(i) + "abcdefgh" for i in 0..500000]\n')
         self.assertGreater(many["values"] - few["values"], 500000 * 24)
 
+    def test_few_collections(self):
+        need_no_sanitizer("keeps memory of its own")
+        code = 'let s = "x" * 10000; while len(s) > 0 { s = s[1:] }'  # 50 MB of strings, next to a small heap
+        result = run_code(code, env={"GC_PRINT_STATS": "1"})
+        self.assertEqual(result.status, 0, result.err)
+        self.assertLess(result.err.count("Marking for collection"), 50)
+
     def test_buffers(self):
         parts = self.explains("let x = ones([4096, 4096])\nlet y = [ones([100, 100]) for i in 0..200]\nsynchronize()\n")
         if "vulkan" not in os.environ.get("TL_DEVICE", "") or "software driver" in run("devices").out:

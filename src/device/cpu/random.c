@@ -8,7 +8,7 @@
 #include "device/cpu/convert.h"
 #include "device/cpu/iterate.h"
 
-enum { CHUNK_ELEMENTS = 2 * RANDOM_CHUNK };
+enum { CHUNK_ELEMENTS = 2 * RANDOM_CHUNK, GROUP_ELEMENTS = 2 * RANDOM_GROUP };
 
 typedef enum Distribution {
     RANDOM_UNIFORM,
@@ -47,7 +47,7 @@ static CpuCompute make_uniform(const Random *random, const RandomBlocks *blocks,
     double low = random->call->options.scalars[0];
     double width = random->call->options.scalars[1] - low, max = random->uniform_max;
     CPU_CHOOSE(random_fractions)(blocks, out->doubles);
-    for (int i = 0; i < CHUNK_ELEMENTS; i++) {
+    for (int i = 0; i < 2 * blocks->count; i++) {
         double value = low + out->doubles[i] * width;
         out->doubles[i] = value < max ? value : max;
     }
@@ -55,7 +55,7 @@ static CpuCompute make_uniform(const Random *random, const RandomBlocks *blocks,
 }
 
 static void make_normal_doubles(const RandomBlocks *blocks, double *out) {
-    for (int i = 0; i < RANDOM_CHUNK; i++) {
+    for (int i = 0; i < blocks->count; i++) {
         double uniform = fraction_at(blocks, 2 * i) + 0x1p-53;
         double radius = sqrt(-2.0 * log(uniform));
         double angle = 6.283185307179586 * fraction_at(blocks, 2 * i + 1);
@@ -69,13 +69,13 @@ static CpuCompute make_normal(const Random *random, const RandomBlocks *blocks,
     double mean = random->call->options.scalars[0], deviation = random->call->options.scalars[1];
     if (random->dtype == DTYPE_FLOAT64) {
         make_normal_doubles(blocks, out->doubles);
-        for (int i = 0; i < CHUNK_ELEMENTS; i++)
+        for (int i = 0; i < 2 * blocks->count; i++)
             out->doubles[i] = mean + deviation * out->doubles[i];
         return COMPUTE_F64;
     }
     float mean_float = (float)mean, deviation_float = (float)deviation;
     CPU_CHOOSE(random_normals)(blocks, out->floats);
-    for (int i = 0; i < CHUNK_ELEMENTS; i++)
+    for (int i = 0; i < 2 * blocks->count; i++)
         out->floats[i] = mean_float + deviation_float * out->floats[i];
     return COMPUTE_F32;
 }
@@ -87,7 +87,7 @@ static CpuCompute make_integers(const Random *random, const RandomBlocks *blocks
     __extension__ typedef unsigned __int128 Wide;
     uint64_t low = (uint64_t)random->call->options.integers[2];
     uint64_t range = (uint64_t)random->call->options.integers[3] - low;
-    for (int i = 0; i < CHUNK_ELEMENTS; i++)
+    for (int i = 0; i < 2 * blocks->count; i++)
         out->integers[i] = (int64_t)(low + (uint64_t)((Wide)bits_at(blocks, i) * range >> 64));
     return COMPUTE_I64;
 }
@@ -95,7 +95,7 @@ static CpuCompute make_integers(const Random *random, const RandomBlocks *blocks
 static CpuCompute make_bernoulli(const Random *random, const RandomBlocks *blocks,
                                  RandomNumbers *out) {
     double probability = random->call->options.scalars[0];
-    for (int i = 0; i < CHUNK_ELEMENTS; i++)
+    for (int i = 0; i < 2 * blocks->count; i++)
         out->floats[i] = fraction_at(blocks, i) < probability ? 1 : 0;
     return COMPUTE_F32;
 }
@@ -118,15 +118,18 @@ static void fill_chunks(void *context, int64_t begin, int64_t end) {
     int64_t total = view_count(out), size = (int64_t)dtype_size(random->dtype);
     uint64_t first_chunk = random->counter / CHUNK_ELEMENTS;
     for (int64_t chunk = begin; chunk < end; chunk++) {
-        RandomBlocks blocks;
         RandomNumbers numbers;
         uint64_t position = (first_chunk + (uint64_t)chunk) * CHUNK_ELEMENTS;
-        CPU_CHOOSE(random_blocks)(random->key, position / 2, &blocks);
-        CpuCompute compute = distributions[random->call->options.op](random, &blocks, &numbers);
         int64_t at = (int64_t)(position - random->counter); // in the tensor, may be negative
         int64_t skip = at < 0 ? -at : 0;
         int64_t stop = total - at < CHUNK_ELEMENTS ? total - at : CHUNK_ELEMENTS;
-        const char *from = (const char *)&numbers + (size_t)skip * compute_bytes(compute);
+        int64_t made = skip / GROUP_ELEMENTS * GROUP_ELEMENTS; // from here on, in whole groups
+        int64_t groups = (stop - made + GROUP_ELEMENTS - 1) / GROUP_ELEMENTS;
+        RandomBlocks blocks;
+        blocks.count = (int)groups * RANDOM_GROUP;
+        CPU_CHOOSE(random_blocks)(random->key, (position + (uint64_t)made) / 2, &blocks);
+        CpuCompute compute = distributions[random->call->options.op](random, &blocks, &numbers);
+        const char *from = (const char *)&numbers + (size_t)(skip - made) * compute_bytes(compute);
         cpu_convert()->store[compute][random->dtype]((char *)cpu_pointer(out) + (at + skip) * size,
                                                      1, from, stop - skip);
     }

@@ -6,10 +6,13 @@
 
 #include "device/cpu/cpu.h"
 
-enum { RANDOM_CHUNK = 256 }; // blocks that are computed at a time
+// Blocks that are computed at a time, and the group of which their number is a multiple: a number
+// is then made by the same instructions whatever is computed with it.
+enum { RANDOM_CHUNK = 256, RANDOM_GROUP = 8 };
 
 // Four words a block, each in an array of its own.
 typedef struct RandomBlocks {
+    int count;
     uint32_t words[4][RANDOM_CHUNK];
 } RandomBlocks;
 

@@ -9,7 +9,8 @@ static const uint32_t multipliers[2] = {0xD2511F53u, 0xCD9E8D57u};
 static const uint32_t key_steps[2] = {0x9E3779B9u, 0xBB67AE85u};
 
 void ISA(random_blocks)(uint64_t key, uint64_t first, RandomBlocks *out) {
-    for (int i = 0; i < RANDOM_CHUNK; i++) {
+    int count = out->count;
+    for (int i = 0; i < count; i++) {
         uint64_t counter = first + (uint64_t)i;
         uint32_t a = (uint32_t)counter, b = (uint32_t)(counter >> 32), c = 0, d = 0;
         uint32_t key_a = (uint32_t)key, key_b = (uint32_t)(key >> 32);
@@ -37,7 +38,8 @@ static inline double fraction_of(uint32_t high, uint32_t low) {
 }
 
 void ISA(random_fractions)(const RandomBlocks *blocks, double *out) {
-    for (int i = 0; i < RANDOM_CHUNK; i++) {
+    int count = blocks->count;
+    for (int i = 0; i < count; i++) {
         out[2 * i] = fraction_of(blocks->words[0][i], blocks->words[1][i]);
         out[2 * i + 1] = fraction_of(blocks->words[2][i], blocks->words[3][i]);
     }
@@ -73,7 +75,8 @@ static inline float cosine_of(float x) {
 // Box-Muller: radius from the first word, angle from the third, as a quarter turn and the rest.
 void ISA(random_normals)(const RandomBlocks *blocks, float *out) {
     float x[RANDOM_CHUNK], y[RANDOM_CHUNK];
-    for (int i = 0; i < RANDOM_CHUNK; i++) {
+    int count = blocks->count;
+    for (int i = 0; i < count; i++) {
         float uniform = ((float)(int32_t)(blocks->words[0][i] >> 8) + 1.0f) * 0x1p-24f;
         float radius = sqrtf(-2.0f * log_of(uniform));
         uint32_t turn = blocks->words[2][i];
@@ -84,7 +87,7 @@ void ISA(random_normals)(const RandomBlocks *blocks, float *out) {
         x[i] = radius * (quarter & 2 ? -swapped_x : swapped_x);
         y[i] = radius * (quarter & 2 ? -swapped_y : swapped_y);
     }
-    for (int i = 0; i < RANDOM_CHUNK; i++) {
+    for (int i = 0; i < count; i++) {
         out[2 * i] = x[i];
         out[2 * i + 1] = y[i];
     }
