@@ -135,8 +135,25 @@ static void suggest_list(const Arguments *arguments, const Builtin *row, Text *h
                 text);
 }
 
+// An argument by name for a parameter that has one by position; where forms of one name differ,
+// only a run knows which is meant.
+static bool report_given_twice(Checker *checker, const Arguments *arguments, const Builtin *row) {
+    if (row->next_overload) return false;
+    for (size_t i = arguments->positional; i < arguments->count; i++) {
+        const Word *name = &arguments->items[i].name;
+        int index = catalog_parameter(&row->signature, name->text);
+        if (index < 0 || (size_t)index >= arguments->positional) continue;
+        report(checker, STATUS_ARITY, name->span, NULL,
+               "argument `%s` of %s is given twice: by position and by name", name->text,
+               arguments->callee->text);
+        return true;
+    }
+    return false;
+}
+
 static void check_against_builtin(Checker *checker, const Arguments *arguments,
                                   const Builtin *row) {
+    if (report_given_twice(checker, arguments, row)) return;
     SCOPED_TEXT(help);
     text_append_string(&help, row->next_overload ? "it is one of " : "it is ");
     for (const Builtin *overload = row; overload; overload = overload->next_overload) {
