@@ -10,7 +10,11 @@ const uint IN_DTYPE = DTYPES & 15u, OUT_DTYPE = DTYPES >> 4 & 15u, COSINE = DTYP
 
 void store_number(int64_t at, real value) {
     store(out_address, at, OUT_DTYPE, value);
-    if (TWICE) store(copy_address, at, OUT_DTYPE, value);
+    if (!TWICE) return;
+    uint number = uint(at), head = number / copy_width;
+    int64_t copy_at = int64_t(head / copy_heads) * copy_row_stride +
+                      int64_t(head % copy_heads) * copy_head_stride + int64_t(number % copy_width);
+    store(copy_address, copy_at, OUT_DTYPE, value);
 }
 
 void rotate(uint pair, int64_t row, out real cosine, out real sine) {

@@ -27,8 +27,10 @@ END(RopeShape, 2264)
 PUSHED(RopePush)
     ARGUMENTS(RopeShape, shape)
     uint64_t in_address, out_address, cosines, sines;
-    uint64_t copy_address; // with TWICE
-    uint32_t count, unused;
-END(RopePush, 48)
+    // With TWICE: where number i of the result goes as well, [rows, copy_heads, copy_width].
+    uint64_t copy_address;
+    int64_t copy_row_stride, copy_head_stride;
+    uint32_t count, copy_heads, copy_width, unused;
+END(RopePush, 72)
 
 #endif

@@ -11,7 +11,8 @@ enum { FIRST_SLOTS = 64 };
 
 static size_t slot_of(const PoolAccounts *accounts, Origin origin) {
     uint64_t key = (uint64_t)origin.at << 32 | origin.called_from;
-    return (size_t)(key * 0x9E3779B97F4A7C15u >> 32) & (accounts->slot_count - 1);
+    ASSERT(accounts->slot_count > 1); // the upper bits of the product, which all of the key moves
+    return (size_t)(key * 0x9E3779B97F4A7C15u >> (__builtin_clzll(accounts->slot_count) + 1));
 }
 
 static PoolOrigin **find_slot(const PoolAccounts *accounts, Origin origin) {

@@ -9,6 +9,7 @@
 
 #include "device/kernel.h"
 #include "device/vulkan/core.h"
+#include "model/kv_cache.h"
 
 #include <cmocka.h> // after ours: its macro fail() has the name of our function
 
@@ -240,6 +241,74 @@ static void test_copies_of_rotated_heads(void **state) {
     }
 }
 
+// Rows of heads are copied to where a cache has them, one head after the other.
+static void test_copies_of_rotated_rows(void **state) {
+    const Fixture *fixture = *state;
+    if (!fixture) skip();
+    enum { ROWS = 3, HEADS = 4, CAPACITY = 7, AT = 2 };
+    TensorView in = {fixture->buffers[X], 0, DTYPE_FLOAT32, 3, {ROWS, HEADS, 64},
+                     {HEADS * 64, 64, 1}};
+    TensorView rotated = in, copy = in;
+    rotated.buffer = fixture->buffers[O1];
+    copy.buffer = fixture->buffers[R];
+    copy.offset = AT * 64 * sizeof(float);
+    copy.strides[0] = 64;
+    copy.strides[1] = CAPACITY * 64;
+    fill_random(fixture, X, ROWS_MAX, COLUMNS);
+    fill_random(fixture, R, ROWS_MAX, COLUMNS);
+    static float before[HEADS][CAPACITY][64], after[HEADS][CAPACITY][64], made[ROWS][HEADS][64];
+    assert_int_equal(buffer_download(copy.buffer, 0, before, sizeof before), STATUS_OK);
+    run(fixture, &(KernelCall){.kernel = KERNEL_ROPE,
+                               .n_inputs = 1,
+                               .n_outputs = 1,
+                               .inputs = {{.view = &in}},
+                               .outputs = {&rotated},
+                               .options = {.scalars = {10000, 1}, .integers = {5, 48}},
+                               .op_name = "rope"});
+    run(fixture, &(KernelCall){.kernel = KERNEL_COPY,
+                               .n_inputs = 1,
+                               .n_outputs = 1,
+                               .inputs = {{.view = &rotated}},
+                               .outputs = {&copy},
+                               .op_name = "append"});
+    assert_int_equal(kernels_recorded(fixture), 1);
+    assert_int_equal(buffer_download(rotated.buffer, 0, made, sizeof made), STATUS_OK);
+    assert_int_equal(buffer_download(copy.buffer, 0, after, sizeof after), STATUS_OK);
+    for (int row = 0; row < ROWS; row++)
+        for (int head = 0; head < HEADS; head++)
+            memcpy(before[head][AT + row], made[row][head], sizeof made[row][head]);
+    assert_memory_equal(after, before, sizeof after);
+}
+
+// Keys that are rotated are in the cache without a dispatch of their own.
+static void test_rotated_keys_of_a_cache(void **state) {
+    const Fixture *fixture = *state;
+    if (!fixture) skip();
+    KvCache *cache;
+    Tensor *keys, *values;
+    Shape shape = {.rank = 3, .dims = {1, 4, 64}};
+    assert_int_equal(kv_cache_new(1, 16, DTYPE_FLOAT32, &cache), STATUS_OK);
+    assert_int_equal(tensor_new(fixture->device, DTYPE_FLOAT32, &shape, &keys), STATUS_OK);
+    assert_int_equal(tensor_new(fixture->device, DTYPE_FLOAT32, &shape, &values), STATUS_OK);
+    for (int token = 0; token < 2; token++) {
+        assert_int_equal(fixture->device->backend->wait(fixture->device), STATUS_OK);
+        TensorView in = keys->view;
+        in.buffer = fixture->buffers[X];
+        run(fixture, &(KernelCall){.kernel = KERNEL_ROPE,
+                                   .n_inputs = 1,
+                                   .n_outputs = 1,
+                                   .inputs = {{.view = &in}},
+                                   .outputs = {&keys->view},
+                                   .options = {.scalars = {10000, 1}, .integers = {token, 64}},
+                                   .op_name = "rope"});
+        assert_int_equal(kv_cache_append(cache, 0, keys, values), STATUS_OK);
+        assert_int_equal(kernels_recorded(fixture), 2); // rotated keys, and values
+    }
+    kv_cache_release(cache);
+    tensor_release(keys);
+    tensor_release(values);
+}
+
 // Memory that is released while a product that uses it is held stays until that is done.
 static void test_memory_of_what_is_held(void **state) {
     const Fixture *fixture = *state;
@@ -274,6 +343,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_bytes_are_those_of_several, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_what_is_not_joined, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_copies_of_rotated_heads, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_copies_of_rotated_rows, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_rotated_keys_of_a_cache, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_memory_of_what_is_held, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

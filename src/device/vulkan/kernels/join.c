@@ -155,6 +155,22 @@ typedef struct CopyCall {
     const TensorView *out, *in;
 } CopyCall;
 
+// Rows of heads, which a cache has one head after the other, or numbers without gaps.
+static bool describe_rows(const TensorView *out, RopePush *push) {
+    int64_t count = view_count(out);
+    if (count > UINT32_MAX) return false;
+    push->copy_address = vulkan_address(out);
+    push->copy_heads = 1;
+    push->copy_width = (uint32_t)count;
+    if (view_is_contiguous(out)) return true;
+    if (out->rank != 3 || (out->strides[2] != 1 && out->dims[2] != 1)) return false;
+    push->copy_row_stride = out->strides[0];
+    push->copy_head_stride = out->strides[1];
+    push->copy_heads = (uint32_t)out->dims[1];
+    push->copy_width = (uint32_t)out->dims[2];
+    return true;
+}
+
 static int join_rope(const VulkanHeld *held, int count, const void *context, VulkanHeld *out) {
     const CopyCall *copy = context;
     const VulkanHeld *last = &held[count - 1];
@@ -165,10 +181,9 @@ static int join_rope(const VulkanHeld *held, int count, const void *context, Vul
     if (push.out_address != vulkan_address(copy->in) ||
         made->writes[0] != copy->in->buffer->handle ||
         made->held_results != (uint64_t)view_count(copy->in) ||
-        reads(made, copy->out->buffer->handle))
+        reads(made, copy->out->buffer->handle) || !describe_rows(copy->out, &push))
         return 0;
     *out = *last;
-    push.copy_address = vulkan_address(copy->out);
     memcpy(out->push + sizeof(uint64_t), &push, sizeof push);
     VulkanDispatch *dispatch = &out->dispatch;
     dispatch->constants.rope.TWICE = true;

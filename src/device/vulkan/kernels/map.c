@@ -292,9 +292,10 @@ Status vulkan_copy_view(Device *device, const TensorView *out, const TensorView 
              dtype_name(in->dtype));
         return fail_help("quantised tensors are read, not computed; use a float dtype");
     }
-    if (same && contiguous && out->buffer != in->buffer) {
+    if (same && view_is_contiguous(in) && out->buffer != in->buffer) {
         Status status;
-        return vulkan_join_copy(device, out, in, &status) ? status : copy_bytes(device, out, in);
+        if (vulkan_join_copy(device, out, in, &status)) return status;
+        if (contiguous) return copy_bytes(device, out, in);
     }
     TensorView to = *out, from = *in;
     if (vulkan_can_transpose(out, in)) return vulkan_transpose(device, out, in);
