@@ -15,6 +15,8 @@ size_t utf8_decode(const char *bytes, size_t length, uint32_t *codepoint) {
     if (length == 0) return 0;
     uint32_t first = (unsigned char)bytes[0];
     if (first < 0x80) return *codepoint = first, 1;
+    if (first >= 0xC2 && first < 0xE0 && length >= 2 && is_continuation(bytes[1]))
+        return *codepoint = (first & 0x1Fu) << 6 | ((unsigned char)bytes[1] & 0x3Fu), 2;
     size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
     if (first < 0xC2 || first > 0xF4 || size > length) return 0;
     uint32_t value = first & (0x7Fu >> size);
