@@ -107,7 +107,9 @@ typedef enum Wanted {
 void report_unknown(Checker *checker, const Word *word, Wanted wanted);
 
 // scope.c
-const Entry *symbol_top(Checker *checker, const Word *word);   // NULL when the name means nothing
+const Entry *symbol_top(Checker *checker, const Word *word); // NULL when the name means nothing
+// The variable of the name, of the same function, whose block ended last; NULL when there is none.
+const Binding *symbol_ended(Checker *checker, const Word *word);
 bool symbol_mark_reported(Checker *checker, const Word *word); // false: it was already
 // The names in scope whose nearest meaning fits (NULL: all); arena memory.
 size_t symbol_visible(Checker *checker, bool (*fits)(const Binding *), const char ***out);

@@ -38,21 +38,39 @@ static void check_name(Checker *checker, const Node *node, const Setting *settin
         report(checker, STATUS_SYNTAX, setting->of->span, NULL, "only `batch` is `of` something");
 }
 
+static bool is_assigned(const Node *node, const char *name) {
+    const NodeList *statements = &node->as.learn.body->as.block.statements;
+    for (size_t i = 0; i < statements->count; i++) {
+        const Node *item = statements->items[i];
+        const Node *target = item->kind == NODE_ASSIGN ? item->as.assign.target : NULL;
+        if (target && target->kind == NODE_NAME && strcmp(target->as.name.word.text, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void report_missing(Checker *checker, const Node *node, SettingId id, const char *example) {
+    const char *name = setting_rows[id].name;
+    SCOPED_TEXT(help);
+    if (is_assigned(node, name))
+        text_format(&help, "`%s = ...` assigns to a variable; a setting is written `%s: ...`", name,
+                    name);
+    else
+        text_format(&help, "for example %s", example);
+    ReportExtra extra = {.help = text_get(&help)};
+    report(checker, STATUS_NAME, node->span, &extra, "this learn block has no %s", name);
+}
+
 static void check_names(Checker *checker, const Node *node) {
     bool unknown = false; // what may be the one that is missing
     for (size_t i = 0; i < node->as.learn.count; i++) {
         check_name(checker, node, &node->as.learn.settings[i]);
         unknown |= setting_find(node->as.learn.settings[i].name.text) == SETTING_COUNT;
     }
-    if (!learn_setting(node, SETTING_optimizer) && !unknown) {
-        ReportExtra extra = {.help = "for example optimizer: sgd(lr: 0.01)"};
-        report(checker, STATUS_NAME, node->span, &extra, "this learn block has no optimizer");
-    }
-    if (learn_setting(node, SETTING_objective) && !learn_setting(node, SETTING_epochs) &&
-        !unknown) {
-        ReportExtra extra = {.help = "for example epochs: 100"};
-        report(checker, STATUS_NAME, node->span, &extra, "this learn block has no epochs");
-    }
+    if (!learn_setting(node, SETTING_optimizer) && !unknown)
+        report_missing(checker, node, SETTING_optimizer, "optimizer: sgd(lr: 0.01)");
+    if (learn_setting(node, SETTING_objective) && !learn_setting(node, SETTING_epochs) && !unknown)
+        report_missing(checker, node, SETTING_epochs, "epochs: 100");
 }
 
 // A scheduler that nobody knows.

@@ -234,8 +234,10 @@ void check_program_equation(Checker *checker, Node *node) {
 }
 
 static void report_item(Checker *checker, const Node *statement) {
-    ReportExtra extra = {.help =
-                             "an equation is written Y[i] = ..., or Y = ... where it has no index"};
+    bool declared = statement->kind == NODE_RELATION || statement->kind == NODE_ENTITY;
+    ReportExtra extra = {
+        .help = declared ? "declare it outside the program, whose facts and rules then know it"
+                         : "an equation is written Y[i] = ..., or Y = ... where it has no index"};
     report(checker, STATUS_SYNTAX, statement->span, &extra,
            "a program holds equations, rules, facts and settings, not this");
 }

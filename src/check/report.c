@@ -151,6 +151,12 @@ void report_unknown(Checker *checker, const Word *word, Wanted wanted) {
         report(checker, STATUS_TYPE, word->span, NULL, "`%s` is not a struct", word->text);
         return;
     }
+    if (entry && entry->binding->word.span.begin == word->span.begin) {
+        ReportExtra store = {.help = "to store elements of a tensor, define it before; the indexes "
+                                     "of an equation are names that no variable has"};
+        report(checker, STATUS_NAME, word->span, &store, "unknown variable `%s`", word->text);
+        return;
+    }
     if (entry && !entry_is_visible(checker, entry)) {
         ReportExtra later = {.label = "it has no value yet at this point",
                              .note = "it is defined here",
@@ -159,8 +165,15 @@ void report_unknown(Checker *checker, const Word *word, Wanted wanted) {
                word->text);
         return;
     }
+    const Binding *ended = wanted <= WANTED_VARIABLE ? symbol_ended(checker, word) : NULL;
     SCOPED_TEXT(help);
-    append_unknown_help(checker, word, wanted, &help);
-    ReportExtra extra = {.help = help.length ? text_get(&help) : NULL};
+    if (ended)
+        text_append_string(&help, "a name ends with its block: define it before, and assign to it "
+                                  "in the block");
+    else
+        append_unknown_help(checker, word, wanted, &help);
+    ReportExtra extra = {.help = help.length ? text_get(&help) : NULL,
+                         .note = ended ? "the block of this one has ended" : NULL,
+                         .note_span = ended ? ended->word.span : (Span){0}};
     report(checker, STATUS_NAME, word->span, &extra, "unknown %s `%s`", words[wanted], word->text);
 }

@@ -7,7 +7,8 @@
 struct Symbol {
     const char *text;
     Entry *top;
-    Binding *outside; // the builtin or dtype that the name means when no scope has it
+    Binding *outside;     // the builtin or dtype that the name means when no scope has it
+    const Binding *ended; // the variable of the name whose block ended last
     bool reported;
     UT_hash_handle hh;
 };
@@ -32,6 +33,11 @@ static Symbol *symbol_get(Checker *checker, const Word *word) {
 
 const Entry *symbol_top(Checker *checker, const Word *word) {
     return symbol_get(checker, word)->top;
+}
+
+const Binding *symbol_ended(Checker *checker, const Word *word) {
+    const Binding *ended = symbol_get(checker, word)->ended;
+    return ended && ended->owner == checker->function ? ended : NULL;
 }
 
 bool symbol_mark_reported(Checker *checker, const Word *word) {
@@ -71,8 +77,10 @@ int scope_pop(Checker *checker) {
     Scope *scope = checker->scope;
     int slots = checker->slot_next - scope->first_slot;
     ASSERT(slots >= 0);
-    for (Entry *entry = scope->entries; entry; entry = entry->next_in_scope)
+    for (Entry *entry = scope->entries; entry; entry = entry->next_in_scope) {
         entry->symbol->top = entry->outer;
+        if (binding_is_variable(entry->binding)) entry->symbol->ended = entry->binding;
+    }
     if (!scope->outer || !scope->outer->hoists) checker->slot_next = scope->first_slot;
     checker->scope = scope->outer;
     return slots;

@@ -1,6 +1,11 @@
 // Calls: frames, defaults, annotations of parameters and results, traces, the depth limit.
 #include "eval/invoke.h"
 
+#include <string.h>
+#include <unistd.h>
+
+#include "base/sandbox.h"
+#include "check/operator_words.h"
 #include "device/foretell.h"
 #include "eval/annotations.h"
 #include "eval/bind.h"
@@ -97,15 +102,6 @@ Value function_invoke(Interp *interp, const FunctionCode *code, Function *closur
     return call_function(interp, code, closure, &call);
 }
 
-static Status fail_count(const FunctionCode *code, size_t given) {
-    int most = code->parameter_count;
-    if (code->required_count == most)
-        return fail(STATUS_ARITY, "%s takes %d argument%s, but %zu %s given", code->title, most,
-                    most == 1 ? "" : "s", given, given == 1 ? "is" : "are");
-    return fail(STATUS_ARITY, "%s takes %d to %d arguments, but %zu %s given", code->title,
-                code->required_count, most, given, given == 1 ? "is" : "are");
-}
-
 static Status place_named(const FunctionCode *code, const char *name, Value value, Value *slots) {
     for (int i = 0; i < code->parameter_count; i++) {
         if (strcmp(code->parameters[i].name, name) != 0) continue;
@@ -124,7 +120,7 @@ static Status place_arguments(const FunctionCode *code, CallArguments *arguments
     size_t placed = 0;
     Status status = STATUS_OK;
     if (arguments->positional > (size_t)code->parameter_count)
-        status = fail_count(code, arguments->count);
+        status = call_fail_count(code->node, code->title, arguments->count);
     for (; status == STATUS_OK && placed < arguments->positional; placed++)
         slots[placed] = arguments->values[placed];
     while (status == STATUS_OK && placed < arguments->count) {
@@ -137,7 +133,7 @@ static Status place_arguments(const FunctionCode *code, CallArguments *arguments
     for (int i = 0; status == STATUS_OK && i < code->required_count; i++) {
         if (slots[i].kind != VALUE_ABSENT || code->parameters[i].fallback) continue;
         status = arguments->count == arguments->positional
-                     ? fail_count(code, arguments->count)
+                     ? call_fail_count(code->node, code->title, arguments->count)
                      : fail(STATUS_ARITY, "argument `%s` of %s is missing",
                             code->parameters[i].name, code->title);
     }
@@ -184,6 +180,29 @@ static void label_arguments(const CallArguments *arguments) {
     if (label.length) fail_label("%s", text_get(&label));
 }
 
+bool path_beside(SourcePos at, const char *path, Text *out) {
+    SourcePlace place = source_find(at);
+    const char *slash = place.file ? strrchr(place.file->name, '/') : NULL;
+    if (!slash || path[0] == '/') return false;
+    text_append(out, place.file->name, (size_t)(slash - place.file->name) + 1);
+    text_append_string(out, path);
+    return true;
+}
+
+// A file that is not in the current folder, but in that of the program.
+static void help_with_path(const Builtin *row, const CallArguments *arguments) {
+    const Signature *signature = &row->signature;
+    if (error_current()->code != STATUS_IO || error_current()->help[0]) return;
+    if (signature->count == 0 || strcmp(signature->params[0].name, "path") != 0) return;
+    if (arguments->positional == 0 || arguments->values[0].kind != VALUE_STRING) return;
+    const char *path = string_end(arguments->values[0].as.string)->bytes;
+    SCOPED_TEXT(beside);
+    if (!path_beside(arguments->span.begin, path, &beside)) return;
+    if (!sandbox_allows(text_get(&beside)) || access(text_get(&beside), F_OK) != 0) return;
+    fail_help("paths begin at the current folder; here(\"%s\") is the file next to this program",
+              path);
+}
+
 Value call_builtin(Interp *interp, const Builtin *row, CallArguments *arguments) {
     ASSERT(arguments->positional <= arguments->count);
     BuiltinArguments call = {.positional = arguments->values,
@@ -203,6 +222,7 @@ Value call_builtin(Interp *interp, const Builtin *row, CallArguments *arguments)
         result = builtin_invoke(interp, row, &call);
     if (failed(result)) {
         if (row->kind == ROW_OP) label_arguments(arguments);
+        help_with_path(row, arguments);
         error_place(arguments->span);
     }
     arguments_release(arguments->values, arguments->count);

@@ -4,6 +4,10 @@
 
 #include "eval/code.h"
 
+// A path seen from the folder of the text in which the position lies; false where that is the
+// current folder, or the path is absolute.
+bool path_beside(SourcePos at, const char *path, Text *out);
+
 // Whether the C stack is nearly used up.
 static inline bool stack_is_low(const Interp *interp) {
     return UNLIKELY((const char *)__builtin_frame_address(0) < interp->stack_limit);

@@ -1,6 +1,7 @@
 // Literals: lists that become tensors, tuples, dictionaries, ranges, interpolated strings, casts.
 #include <stdlib.h>
 
+#include "check/operator_words.h"
 #include "device/foretell.h"
 #include "eval/access.h"
 #include "eval/annotations.h"
@@ -155,10 +156,8 @@ static Value numbers_make(List *list, Numbers *numbers) {
 
 static Value fail_ragged(const Numbers *numbers) {
     if (numbers->ragged && numbers->found > 0)
-        fail(STATUS_SHAPE, "ragged literal: one row has %lld elements, another %lld",
-             (long long)numbers->expected, (long long)numbers->found);
-    else
-        fail(STATUS_SHAPE, "ragged literal: numbers stand next to lists");
+        return value_failed(literal_fail_ragged(numbers->expected, numbers->found));
+    fail(STATUS_SHAPE, "ragged literal: numbers stand next to lists");
     fail_help("list(...) makes a list of anything");
     return value_fail();
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "check/operator_words.h"
 #include "device/foretell.h"
 #include "device/work.h"
 #include "learn/learn_run.h"
@@ -32,12 +33,7 @@ static Status check_loss(Value loss) {
                     "the objective is %s, which depends on no parameter: there is nothing to train",
                     value_text(loss).text);
     Tensor *tensor = loss.as.tensor;
-    if (tensor_count(tensor) != 1) {
-        (void)fail(STATUS_SHAPE, "the objective is %s; it must have one element",
-                   tensor_type_name(tensor).text);
-        return fail_help("mean(...) or sum(...) makes one number of it");
-    }
-    return STATUS_OK;
+    return tensor_count(tensor) == 1 ? STATUS_OK : objective_fail(tensor_type_name(tensor).text);
 }
 
 // A block that has no epochs may end only by a loss that is not finite.

@@ -43,13 +43,9 @@ Value builtin_script_path(BuiltinCall *call) {
 }
 
 Value builtin_here(BuiltinCall *call) {
-    const String *path = call->arguments[0].as.string;
-    SourcePlace place = source_find(origin_current.at);
-    const char *slash = place.file ? strrchr(place.file->name, '/') : NULL;
-    if (!slash || path->bytes[0] == '/') return value_retain(call->arguments[0]);
     SCOPED_TEXT(text);
-    text_append(&text, place.file->name, (size_t)(slash - place.file->name) + 1);
-    text_append(&text, path->bytes, path->length);
+    if (!path_beside(origin_current.at, string_end(call->arguments[0].as.string)->bytes, &text))
+        return value_retain(call->arguments[0]);
     return value_string(text_get(&text), text.length);
 }
 

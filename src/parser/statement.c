@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "catalog/catalog.h"
+#include "catalog/settings.h"
 #include "parser/state.h"
 
 // Assignment operators; `=` and `:=` have none.
@@ -339,6 +340,15 @@ static const Word *misused_word(Parser *parser, const Node *value, const char **
     return &value->as.call.callee->as.name.word;
 }
 
+// objective = mean(e), ...: what should be a setting of a learn block.
+static const char *help_of_setting(Parser *parser, const Node *node) {
+    const Node *target = node->kind == NODE_ASSIGN ? node->as.assign.target : NULL;
+    if (!target || target->kind != NODE_NAME) return NULL;
+    const char *name = target->as.name.word.text;
+    if (setting_find(name) == SETTING_COUNT) return NULL;
+    return parser_say(parser, "a setting of a learn block is written `%s: ...`", name);
+}
+
 static Node *fail_unfinished(Parser *parser, const Node *node) {
     const Token *token = parser_peek(parser);
     const Node *value = node->kind == NODE_EXPRESSION_STATEMENT ? node->as.expression.value : NULL;
@@ -369,6 +379,8 @@ static Node *fail_unfinished(Parser *parser, const Node *node) {
     if (argument && callable)
         help = parser_say(parser, "a call is written %s(...)", value->as.name.word.text);
     if (token->kind == TOKEN_COMMA) help = "a tuple is written (a, b)";
+    if (token->kind == TOKEN_COMMA && help_of_setting(parser, node))
+        help = help_of_setting(parser, node);
     if (token->kind == TOKEN_IF && !token->newline_before)
         help = "a choice is written if c { a } else { b }";
     if (token->kind == TOKEN_COLON && reads_as_key(parser, value))

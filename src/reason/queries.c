@@ -53,7 +53,10 @@ static Status initial_value(Frame *frame, const QueryCode *query, size_t variabl
     if (failed(value)) return error_current()->code;
     Status status = constant_of_value(query->reasoner, value, "a query", out);
     value_release(value);
-    if (status != STATUS_OK) error_place(initial->span);
+    if (status != STATUS_OK) {
+        fail_help("a name that the program has stands for its value; another one is asked for");
+        error_place(initial->span);
+    }
     return status;
 }
 

@@ -277,6 +277,17 @@ class FileMessages(unittest.TestCase):
         self.assertEqual(lines[1:], ["[1.0, -2.5, 1.52587890625e-05, inf] [1, 65535] [2, 4294967295] [nan] [0]",
                                      "float16 float16 int32 int64 int64 [                  5 9223372036854775807]"])
 
+    def test_a_file_next_to_the_program(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "data").mkdir()
+            Path(folder, "data", "x.csv").write_text("1,2\n")
+            Path(folder, "data", "p.tl").write_text('print(read_csv(args()[0]))')
+            near = run("run", "data/p.tl", "x.csv", cwd=folder).err
+            far = run("run", "data/p.tl", "y.csv", cwd=folder).err
+        help_line = '  = help: paths begin at the current folder; here("x.csv") is the file next to this program'
+        self.assertEqual(near.splitlines()[-1], help_line)
+        self.assertNotIn("help", far)
+
     def test_the_largest_size_of_a_tensor(self):
         with tempfile.TemporaryDirectory() as folder:
             Path(folder, "m.gguf").write_bytes(gguf(tensors=[tensor("t", [0, (1 << 63) - 1], 24), tensor("u", [2])], data=bytes(32)))

@@ -4,6 +4,7 @@
 
 #include "catalog/foreign.h"
 #include "check/infer/infer.h"
+#include "check/operator_words.h"
 
 enum { DEPTH_MAX = 24, SAME_MAX = 2 };
 
@@ -25,7 +26,7 @@ static void arguments_add(Inference *in, InferArguments *out, const Argument *it
 }
 
 static const char *function_title(Inference *in, const FunctionNode *function) {
-    if (!function->name.text) return "a function without a name";
+    if (!function->name.text) return function->what ? function->what : "a lambda";
     SCOPED_TEXT(text);
     text_format(&text, "fn %s", function->name.text);
     return arena_copy_string(&in->arena, text_get(&text), text.length);
@@ -39,8 +40,29 @@ static const char *what_of(Inference *in, const char *format, const char *a, con
     return arena_copy_string(&in->arena, text_get(&text), text.length);
 }
 
-// The facts of the parameters in order; NULL where the arguments do not fit (the check of arity
-// says so) or where a default stands.
+static int parameter_find(const FunctionNode *function, const char *name) {
+    for (size_t i = 0; i < function->parameter_count; i++)
+        if (strcmp(function->parameters[i].name.text, name) == 0) return (int)i;
+    return -1;
+}
+
+// Says why the arguments do not fit.
+static void report_arguments(Inference *in, const FunctionNode *function, const char *title,
+                             Span span, const InferArguments *arguments) {
+    const char *unknown = NULL;
+    for (size_t i = arguments->positional; i < arguments->count && !unknown; i++)
+        if (parameter_find(function, arguments->names[i]) < 0) unknown = arguments->names[i];
+    if (unknown)
+        fail(STATUS_ARITY, "%s has no parameter `%s`", title, unknown);
+    else if (arguments->count == arguments->positional)
+        call_fail_count(function, title, arguments->count);
+    else
+        return; // one that is missing or given twice is left to the run
+    infer_report(in, span, NULL, 0);
+}
+
+// The facts of the parameters in order, NULL where a default stands; NULL where the arguments do
+// not fit.
 static const Fact **place_arguments(Inference *in, const FunctionNode *function,
                                     const InferArguments *arguments) {
     size_t count = function->parameter_count;
@@ -48,11 +70,8 @@ static const Fact **place_arguments(Inference *in, const FunctionNode *function,
     if (arguments->positional > count) return NULL;
     for (size_t i = 0; i < arguments->count; i++) {
         ASSERT(arguments->positional <= arguments->count);
-        size_t at = i;
-        if (arguments->names[i])
-            for (at = 0; at < count; at++)
-                if (strcmp(function->parameters[at].name.text, arguments->names[i]) == 0) break;
-        if (at >= count || facts[at]) return NULL;
+        int at = arguments->names[i] ? parameter_find(function, arguments->names[i]) : (int)i;
+        if (at < 0 || facts[at]) return NULL;
         facts[at] = arguments->items[i].fact;
     }
     for (size_t i = 0; i < count; i++)
@@ -119,6 +138,7 @@ static bool may_enter(const Inference *in, const FunctionNode *function) {
 const Fact *infer_call_function(Inference *in, FunctionNode *function, const char *title, Span span,
                                 const InferArguments *arguments) {
     const Fact **facts = place_arguments(in, function, arguments);
+    if (!facts && !arguments->counted) report_arguments(in, function, title, span, arguments);
     if (!facts || !function->body || !may_enter(in, function)) return result_unknown(in, function);
     const Memo *known = memo_find(in, function, facts);
     if (known) return known->result;
@@ -283,6 +303,7 @@ const Fact *infer_call(Inference *in, Node *node) {
     if (callee->kind == NODE_PATH) return call_path(in, node, &arguments);
     if (callee->kind == NODE_NAME) {
         if (!callee->as.name.binding) return call_unknown(in);
+        arguments.counted = callee->as.name.binding->kind == BINDING_FUNCTION;
         called = find_callee(in, callee->as.name.binding, callee->as.name.otherwise, &wrong);
     } else if (!is_callable(called) && called->kind != FACT_ANY) {
         wrong = called;
@@ -348,8 +369,10 @@ static const Fact *call_associated(Inference *in, Node *node, const InferArgumen
     const char *name = node->as.method.name.text;
     bool several;
     FunctionNode *function = impl_function(type, name, &several);
-    InferArguments own = {arguments->items + 1, arguments->names + 1, arguments->count - 1,
-                          arguments->positional - 1};
+    InferArguments own = {.items = arguments->items + 1,
+                          .names = arguments->names + 1,
+                          .count = arguments->count - 1,
+                          .positional = arguments->positional - 1};
     if (function && !several)
         return infer_call_function(in, function, function_title(in, function), node->span, &own);
     if (several) return call_unknown(in);
@@ -401,6 +424,7 @@ const Fact *infer_method_call(Inference *in, Node *node) {
     InferArguments arguments = arguments_new(in, node->as.method.count + 1);
     if (node->as.method.member) {
         arguments_add(in, &arguments, node->as.method.arguments, node->as.method.count);
+        arguments.counted = node->as.method.member->kind == BINDING_FUNCTION;
         if (in->dead) return &fact_any;
         return infer_call_value(in, infer_binding_value(in, node->as.method.member), node->span,
                                 &arguments);

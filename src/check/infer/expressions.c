@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "check/infer/infer.h"
+#include "check/operator_words.h"
 
 static const Fact *infer_float(Inference *in, double number) {
     Fact *fact = fact_new(&in->arena, FACT_FLOAT);
@@ -102,14 +103,28 @@ static bool is_scalar(const Fact *fact) {
     return fact_is_number(fact) || (fact_has_shape(fact) && !fact_is_array(fact));
 }
 
+// Rows that certainly differ in length; at run time the others are found.
+static void check_rows(Inference *in, const Literal *literal) {
+    const Shape *first = &literal->items[0]->as.tensor.type.shape;
+    for (size_t i = 1; i < literal->count; i++) {
+        const Shape *next = &literal->items[i]->as.tensor.type.shape;
+        if (first->rank != next->rank || !sizes_differ(first->dims[0], next->dims[0])) continue;
+        (void)literal_fail_ragged(first->dims[0], next->dims[0]);
+        infer_report(in, literal->node->span, NULL, 0);
+        return;
+    }
+}
+
 static const Fact *literal_nested(Inference *in, const Literal *literal) {
     ASSERT(literal->count > 0 && literal->items[0]->kind == FACT_TENSOR);
     TensorType type = literal->items[0]->as.tensor.type;
     if (type.shape.rank == RANK_MAX) return &fact_any;
     for (size_t i = 1; i < literal->count; i++) {
         const TensorType *next = &literal->items[i]->as.tensor.type;
-        if (shapes_differ(&type.shape, &next->shape) || !shape_is_known(&next->shape))
-            return &fact_any; // ragged: said at run time with both lengths
+        if (shapes_differ(&type.shape, &next->shape) || !shape_is_known(&next->shape)) {
+            check_rows(in, literal);
+            return &fact_any;
+        }
         if (next->dtype != type.dtype)
             type.dtype = dtype_is_float(next->dtype) || dtype_is_float(type.dtype) ? DTYPE_FLOAT32
                                                                                    : DTYPE_COUNT;

@@ -142,6 +142,7 @@ typedef struct InferArguments {
     Operand *items;     // positional ones first
     const char **names; // NULL: positional
     size_t count, positional;
+    bool counted; // the check has compared them with the function that is called
 } InferArguments;
 // A call of a function of the program; `receiver` counts among the arguments.
 const Fact *infer_call_function(Inference *in, FunctionNode *function, const char *title, Span span,

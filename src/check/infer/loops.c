@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "check/infer/infer.h"
+#include "check/operator_words.h"
 
 // A loop being gone through.
 struct InferLoop {
@@ -51,6 +52,16 @@ static bool is_evaluated_after(const Setting *setting) {
     return id < SETTING_COUNT && setting_rows[id].place == SETTING_AFTER;
 }
 
+static void check_objective(Inference *in, const Node *value, const Fact *fact) {
+    if (fact->kind != FACT_TENSOR || !fact->known) return;
+    int64_t count = shape_count(&fact->as.tensor.type.shape);
+    if (count == 1 || !size_is_known(count)) return;
+    SCOPED_TEXT(type);
+    fact_describe(fact, &type);
+    (void)objective_fail(text_get(&type));
+    infer_report(in, value->span, NULL, 0);
+}
+
 static void learn_turn(Inference *in, Node *node) {
     bind_batch(in, node);
     Binding *counts[] = {node->as.learn.epochs, node->as.learn.epoch, node->as.learn.step};
@@ -59,7 +70,10 @@ static void learn_turn(Inference *in, Node *node) {
     infer_block(in, node->as.learn.body);
     for (size_t i = 0; i < node->as.learn.count; i++) {
         const Setting *setting = &node->as.learn.settings[i];
-        if (is_evaluated_after(setting)) infer_expression(in, setting->value);
+        if (!is_evaluated_after(setting)) continue;
+        const Fact *fact = infer_expression(in, setting->value);
+        if (setting == learn_setting(node, SETTING_objective))
+            check_objective(in, setting->value, fact);
     }
 }
 
