@@ -138,11 +138,15 @@ static void suggest_list(const Arguments *arguments, const Builtin *row, Text *h
 // An argument by name for a parameter that has one by position; where forms of one name differ,
 // only a run knows which is meant.
 static bool report_given_twice(Checker *checker, const Arguments *arguments, const Builtin *row) {
+    const Signature *signature = &row->signature;
     if (row->next_overload) return false;
+    int placed = 0; // by position: what a `...` takes reaches no parameter behind it
+    while (placed < signature->count && (size_t)placed < arguments->positional)
+        if (signature->params[placed++].rest) break;
     for (size_t i = arguments->positional; i < arguments->count; i++) {
         const Word *name = &arguments->items[i].name;
-        int index = catalog_parameter(&row->signature, name->text);
-        if (index < 0 || (size_t)index >= arguments->positional) continue;
+        int index = catalog_parameter(signature, name->text);
+        if (index < 0 || index >= placed) continue;
         report(checker, STATUS_ARITY, name->span, NULL,
                "argument `%s` of %s is given twice: by position and by name", name->text,
                arguments->callee->text);
