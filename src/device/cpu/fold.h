@@ -14,9 +14,13 @@ typedef union Wide {
 
 // Folds `count` numbers into *state; the parameter is the fold's own.
 typedef void (*FoldRow)(Wide *state, const void *numbers, int64_t count, Wide parameter);
-// Folds each of `count` numbers into a state of its own.
-typedef void (*FoldColumns)(Wide *states, const void *numbers, int64_t count,
-                            const Wide *parameters);
+// Rows of `count` numbers, of which each begins `stride` numbers behind the one before.
+typedef struct FoldLines {
+    const void *numbers;
+    int64_t rows, stride, count;
+} FoldLines;
+// Folds each of `count` numbers of a row into a state of its own, one row after the other.
+typedef void (*FoldColumns)(Wide *states, const FoldLines *lines, const Wide *parameters);
 
 typedef struct FoldTable {
     FoldRow row[FOLD_COUNT]; // NULL where a fold is not defined for the type

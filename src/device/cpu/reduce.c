@@ -117,18 +117,23 @@ static void fold_columns(const Reduction *r, Pass pass, Group group, const Wide 
                          Wide *states) {
     double buffer[COLUMNS];
     const char *base = group_numbers(r, group);
-    for (int64_t element = pass.begin; element < pass.end; element++) {
+    int last = r->row.rank - 1;
+    FoldLines lines = {.stride = r->row.strides[last], .count = group.count};
+    for (int64_t element = pass.begin; element < pass.end; element += lines.rows) {
         int64_t offset = 0, left = element;
-        for (int d = r->row.rank - 1; d > 0; d--) {
+        for (int d = last; d > 0; d--) {
             offset += left % r->row.dims[d] * r->row.strides[d];
             left /= r->row.dims[d];
         }
-        const void *numbers = base + (offset + left * r->row.strides[0]) * r->row.size;
+        lines.numbers = base + (offset + left * r->row.strides[0]) * r->row.size;
+        lines.rows = r->row.dims[last] - element % r->row.dims[last];
+        if (lines.rows > pass.end - element) lines.rows = pass.end - element;
         if (!r->columns_direct) {
-            r->row.load(buffer, numbers, r->column_stride, group.count);
-            numbers = buffer;
+            r->row.load(buffer, lines.numbers, r->column_stride, group.count);
+            lines.numbers = buffer;
+            lines.rows = 1;
         }
-        r->folds->columns[pass.fold](states, numbers, group.count, parameters);
+        r->folds->columns[pass.fold](states, &lines, parameters);
     }
 }
 

@@ -19,6 +19,29 @@ static inline wide squared(wide v) {
     return v * v;
 }
 
+// A row of columns is taken in by their states by way of `one`; of four rows the states are read
+// and written once.
+#define TAKE(further, one)                                                                         \
+    {                                                                                              \
+        wide x = (wide)in[further * stride + i];                                                   \
+        one;                                                                                       \
+    }
+#define COLUMNS_OF(...)                                                                            \
+    INDEPENDENT                                                                                    \
+    for (int64_t i = 0; i < count; i++) {                                                          \
+        wide p UNUSED = parameters[i].WIDE, state = states[i].WIDE;                                \
+        __VA_ARGS__                                                                                \
+        states[i].WIDE = state;                                                                    \
+    }
+#define COLUMNS(code, one)                                                                         \
+    static void columns_##code(Wide *states, const FoldLines *lines, const Wide *parameters) {     \
+        const real *in = lines->numbers;                                                           \
+        int64_t left = lines->rows, stride = lines->stride, count = lines->count;                  \
+        for (; left >= 4; left -= 4, in += 4 * stride)                                             \
+            COLUMNS_OF(TAKE(0, one) TAKE(1, one) TAKE(2, one) TAKE(3, one))                        \
+        for (; left > 0; left--, in += stride) COLUMNS_OF(TAKE(0, one))                            \
+    }
+
 // A fold that combines addends by an operator.
 #define LOOPS(code, operator, neutral, addend)                                                     \
     static void row_##code(Wide *state, const void *numbers, int64_t count, Wide parameter) {      \
@@ -31,16 +54,7 @@ static inline wide squared(wide v) {
         }                                                                                          \
         state->WIDE = state->WIDE operator all;                                                    \
     }                                                                                              \
-    static void columns_##code(Wide *states, const void *numbers, int64_t count,                   \
-                               const Wide *parameters) {                                           \
-        const real *in = numbers;                                                                  \
-        INDEPENDENT                                                                                \
-        for (int64_t i = 0; i < count; i++) {                                                      \
-            wide x = (wide)in[i];                                                                  \
-            wide p UNUSED = parameters[i].WIDE;                                                    \
-            states[i].WIDE = states[i].WIDE operator(addend);                                      \
-        }                                                                                          \
-    }
+    COLUMNS(code, state = state operator(addend))
 #define LOOPS_SUM(code, addend) LOOPS(code, +, 0, addend)
 #define LOOPS_POSITIVE LOOPS_SUM
 #define LOOPS_PRODUCT(code, addend) LOOPS(code, *, 1, addend)
@@ -72,16 +86,7 @@ static inline wide squared(wide v) {
         else if ((wide)extreme better state->WIDE)                                                 \
             state->WIDE = (wide)extreme;                                                           \
     }                                                                                              \
-    static void columns_##code(Wide *states, const void *numbers, int64_t count,                   \
-                               const Wide *parameters) {                                           \
-        const real *in = numbers;                                                                  \
-        INDEPENDENT                                                                                \
-        for (int64_t i = 0; i < count; i++) {                                                      \
-            wide p UNUSED = parameters[i].WIDE, x = (wide)in[i];                                   \
-            wide value = addend, old = states[i].WIDE;                                             \
-            states[i].WIDE = old better value || IS_NAN(old) ? old : value;                        \
-        }                                                                                          \
-    }
+    COLUMNS(code, state = state better(addend) || IS_NAN(state) ? state : (addend))
 #define LOOPS_LARGEST(code, addend) EXTREME(code, >, largest, LOWEST, addend)
 #define LOOPS_SMALLEST(code, addend) EXTREME(code, <, smallest, HIGHEST, addend)
 
