@@ -24,7 +24,7 @@ ROWS = ["softmax(a, 1)", "log_softmax(a, 1)", "softmax(x, 2)", "softmax(x, 1)", 
         "cumsum(a, 1)", "sort(a, 1)", "argsort(a, 1)", "argmax(a, 1)", "max_pool2d(unsqueeze(x, 0), 2)", "softmax(a as float16, 1)",
         "avg_pool2d(unsqueeze(x, 0), 2)", "softmax(a as float64, 1)", "layer_norm(x, row)", "normalize_features(a)",
         "attention(q, q, q)", "attention(q, q * 0.5, q, causal: true)", "rope(q)",
-        "grad(fn(y) { cross_entropy(y, ids) }, a)", "grad(fn(y) { sum(softmax(y * b, 1) * b) }, a)",
+        "grad(fn(y) { sum(gelu(y) * b) }, a)", "grad(fn(y) { cross_entropy(y, ids) }, a)", "grad(fn(y) { sum(softmax(y * b, 1) * b) }, a)",
         "grad(fn(y) { sum(attention(y, q, q, causal: true) * q) }, q)", "grad(fn(y) { sum(max_pool2d(y, 2) ** 2) }, unsqueeze(x, 0))"]
 REDUCTIONS = ["sum(x, 2)", "mean(x, 2)", "std(a, 1)", "max(x, 2)", "logsumexp(a, 1)", "prod(a, 1)", "any(a > 3.0, 1)", "argmin(a, 1)",
               "sum(a[:, 1:], 1)", "sum(a[1:9], 1)"]

@@ -206,7 +206,7 @@ NAMED = {
     "src/eval/formula.c": "operators of plain numbers: div eq ge gt le lt mod mul ne sub where",
     "src/eval/scalar.c": "the same: div eq ge gt le lt mod mul ne sub",
     "src/logic/analyse.c": "a place: where",
-    "src/tensor/gradient/derivatives.h": "the words of derivatives in maps.def: div eq fused_affine gt mul neg sub where",
+    "src/catalog/derivatives.h": "the words of derivatives in maps.def: div eq fused_affine gt mul neg sub where",
     "src/tensor/gradient/rules_map.c": "derivatives by reference: mul",
     "src/tensor/scalar.c": "a place: where",
 }

@@ -1,6 +1,7 @@
 // The tape: what it holds and lets go of, parameters, order, ties, zeros, subscripts, errors.
 #include "tensors.h"
 
+#include "device/work.h"
 #include "tensor/gradient/backward.h"
 #include "tensor/gradient/tape.h"
 #include "tensor/join.h"
@@ -392,6 +393,30 @@ static void test_parameters_arrive_while_backward_runs(void **state) {
     for (int i = 0; i < 7; i++) tensor_release(all[i]);
 }
 
+// How many kernels backward takes for sum(op(x)^2); OP_COUNT: for sum(x^2).
+static uint64_t kernels_of(OpId op) {
+    Tensor *x = parameter_of(SHAPE(2, 3), (double[]){1, 5, 5, 4, 4, 0});
+    Tensor *y = op == OP_COUNT ? tensor_retain(x) : unary(op, x), *squares = unary(OP_square, y);
+    Tensor *loss = unary(OP_sum, squares);
+    DeviceWork work = {0};
+    device_count_work(&work);
+    OK(tape_backward(loss, NULL));
+    device_count_work(NULL);
+    Tensor *all[] = {loss, squares, y, x};
+    for (int i = 0; i < 4; i++) tensor_release(all[i]);
+    return work.kernels;
+}
+
+static void test_kernels_of_gradients(void **state) {
+    (void)state;
+    Tensor *x = parameter_of(SHAPE(1), (double[]){2});
+    bool maps = device_has(x->device, KERNEL_MAP_GRADIENT);
+    tensor_release(x);
+    uint64_t others = kernels_of(OP_COUNT);
+    if (maps) assert_int_equal(kernels_of(OP_gelu) - others, 1);
+    assert_true(kernels_of(OP_gelu) > others);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_ties_and_zeros),
                                        cmocka_unit_test(test_first_extreme_along_a_dimension),
@@ -408,6 +433,7 @@ int main(void) {
                                        cmocka_unit_test(test_deep_graphs),
                                        cmocka_unit_test(test_donation),
                                        cmocka_unit_test(test_nothing_is_recorded_when_off),
-                                       cmocka_unit_test(test_half_precision)};
+                                       cmocka_unit_test(test_half_precision),
+                                       cmocka_unit_test(test_kernels_of_gradients)};
     return cmocka_run_group_tests(tests, NULL, close_device);
 }

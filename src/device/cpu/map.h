@@ -19,6 +19,13 @@ extern const MapTable map_f64_base, map_f64_avx2, map_f64_avx512;
 extern const MapTable map_i32_base, map_i32_avx2, map_i32_avx512;
 extern const MapTable map_i64_base, map_i64_avx2, map_i64_avx512;
 
+// The derivatives of the formulas of floats with one or two operands, by each of them: in[0] is the
+// upstream gradient, in[1] and in[2] are the operands, in[3] is the result; `scalars` is 0.
+enum { SLOPE_OPERANDS = 4 };
+typedef MapLoop SlopeTable[MAP_COUNT][2];
+extern const SlopeTable slopes_f32_base, slopes_f32_avx2, slopes_f32_avx512;
+extern const SlopeTable slopes_f64_base, slopes_f64_avx2, slopes_f64_avx512;
+
 // Copies past the caches, for results larger than they are; `to` is aligned to 64 bytes.
 CPU_DECLARE(void, stream_copy, (void *to, const void *from, size_t bytes));
 

@@ -184,6 +184,18 @@ Term term_map(Gradient *g, OpId op, Term x, Term y, Term z) {
     return term;
 }
 
+bool term_is_number(const Gradient *g, Term term) {
+    return g->terms[term.slot].kind == TERM_NUMBER;
+}
+
+bool term_has_steps(const Gradient *g, Term term) {
+    const TermSlot *slot = &g->terms[term.slot];
+    if (!term.slot || slot->kind != TERM_MAP) return false;
+    for (int i = 0; i < 3 && slot->operands[i].slot; i++)
+        if (g->terms[slot->operands[i].slot].kind == TERM_MAP) return true;
+    return false;
+}
+
 // A tree of maps as one program. Registers of steps are numbered from STEP_BASE until the number of
 // operands is known.
 enum { STEP_BASE = 64 };

@@ -61,6 +61,9 @@ Term term_own(Gradient *g, Tensor *tensor); // takes the reference
 // The same for what a call gave, unless it failed.
 Term term_take(Gradient *g, Status status, Tensor *const *tensor);
 Term term_map(Gradient *g, OpId op, Term x, Term y, Term z);
+bool term_is_number(const Gradient *g, Term term);
+// Whether it is a map of maps, none of which is computed yet.
+bool term_has_steps(const Gradient *g, Term term);
 // The term computed; borrowed, NULL after a failure.
 Tensor *term_tensor(Gradient *g, Term term);
 Term term_op(Gradient *g, OpId op, const Term *inputs, int n_inputs,

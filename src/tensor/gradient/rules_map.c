@@ -1,5 +1,6 @@
 // Gradients of elementwise operations and of reductions: the derivatives that stand next to the
 // formulas of catalog/maps.def and catalog/reductions.def, as terms.
+#include "device/walk.h"
 #include "tensor/gradient/rules.h"
 
 // What derivatives are made of; of the operands only those that were saved.
@@ -18,7 +19,7 @@ static Term apply(const Leaves *leaves, OpId op, Term a, Term b, Term c) {
 #define of(op, ...) OPERANDS(OP_##op, __VA_ARGS__, NOTHING, NOTHING)
 #define OPERANDS(op, a, b, c, ...) apply(leaves, op, a, b, c)
 #define NOTHING ((Term){0})
-#include "tensor/gradient/derivatives.h"
+#include "catalog/derivatives.h"
 #define number(value) term_number(leaves->g, value)
 #define up leaves->up
 #define x leaves->operands[0]
@@ -101,18 +102,61 @@ Status rule_reduction(Gradient *g) {
     return g->status;
 }
 
+// Whether a leaf is of the shape and the dtype of `like`, without gaps. No leaf is.
+static bool is_alike(Gradient *g, Term leaf, const Tensor *like) {
+    if (!leaf.slot) return true;
+    if (term_is_number(g, leaf)) return false;
+    const TensorView *view = &term_tensor(g, leaf)->view;
+    bool same = view->dtype == like->view.dtype && view->rank == like->view.rank;
+    for (int i = 0; same && i < view->rank; i++) same = view->dims[i] == like->view.dims[i];
+    return same && view_is_contiguous(view);
+}
+
+// Floats of the input's shape, which are not repeated on the way in.
+static bool suits_kernel(const Leaves *leaves, int input) {
+    Gradient *g = leaves->g;
+    const Tensor *upstream = term_tensor(g, leaves->up);
+    if (!upstream || !gradient_has(g, KERNEL_MAP_GRADIENT)) return false;
+    Shape shape = tensor_shape(upstream), wanted = gradient_shape(g, input);
+    DType dtype = tensor_dtype(upstream);
+    if (dtype != DTYPE_FLOAT32 && dtype != DTYPE_FLOAT64) return false;
+    bool same = shape.rank == wanted.rank;
+    for (int i = 0; same && i < shape.rank; i++) same = shape.dims[i] == wanted.dims[i];
+    return same && is_alike(g, leaves->up, upstream) &&
+           is_alike(g, leaves->operands[0], upstream) &&
+           is_alike(g, leaves->operands[1], upstream) && is_alike(g, leaves->result, upstream);
+}
+
+// The derivative by an operand. One that takes several steps is one kernel where the device has it.
+static Term derivative_by(const Leaves *leaves, MapOp map, int input) {
+    Gradient *g = leaves->g;
+    Term steps = derivatives[map][input](leaves);
+    if (leaves->operands[2].slot || !term_has_steps(g, steps) || !suits_kernel(leaves, input))
+        return steps;
+    const Term given[4] = {leaves->up, leaves->operands[0], leaves->operands[1], leaves->result};
+    Term inputs[4];
+    for (int i = 0; i < 4; i++) inputs[i] = given[i].slot ? given[i] : leaves->up;
+    KernelOptions options = {.op = (int)map, .dim = input};
+    return term_fused(g, (FusedCall){.kernel = KERNEL_MAP_GRADIENT,
+                                     .options = &options,
+                                     .inputs = inputs,
+                                     .n_inputs = 4,
+                                     .first = input});
+}
+
 Status rule_map(Gradient *g) {
     Leaves leaves = find_leaves(g);
     ASSERT(g->info >= gradient_table);
     MapOp map = op_rows[g->info - gradient_table].map;
     for (int i = 0; i < g->n_inputs; i++)
-        if (gradient_wants(g, i)) gradient_give(g, i, derivatives[map][i](&leaves));
+        if (gradient_wants(g, i)) gradient_give(g, i, derivative_by(&leaves, map, i));
     return g->status;
 }
 
 // The choice of formula is an argument, so the row is not an elementwise one.
 Status rule_gelu_choice(Gradient *g) {
     Leaves leaves = find_leaves(g);
-    gradient_give(g, 0, derivatives[g->attributes->exact ? MAP_GELU_EXACT : MAP_GELU][0](&leaves));
+    MapOp map = g->attributes->exact ? MAP_GELU_EXACT : MAP_GELU;
+    gradient_give(g, 0, derivative_by(&leaves, map, 0));
     return g->status;
 }

@@ -5,7 +5,7 @@
 // operands read.
 #define of(op, ...) OPERAND_BITS(__VA_ARGS__, 0, 0)
 #define OPERAND_BITS(a, b, c, ...) ((a) | (b) | (c))
-#include "tensor/gradient/derivatives.h"
+#include "catalog/derivatives.h"
 #define number(value) 0
 #define up 0
 #define x SAVE_X

@@ -17,8 +17,8 @@ typedef struct Formula {
 static __attribute__((noinline)) void run_rest(const Formula *formula, real *out,
                                                const void *const *in, unsigned scalars,
                                                int64_t count) {
-    _Alignas(MAP_BLOCK_BYTES) real padded[MAP_ARITY_MAX][BLOCK];
-    const void *operands[MAP_ARITY_MAX];
+    _Alignas(MAP_BLOCK_BYTES) real padded[SLOPE_OPERANDS][BLOCK];
+    const void *operands[SLOPE_OPERANDS];
     int64_t rest = count % BLOCK, done = count - rest;
 #if defined(__AVX512BW__)
     __mmask64 mask = (1ull << (size_t)rest * sizeof(real)) - 1;

@@ -6,6 +6,7 @@
 
 #define IS_FLOAT
 #define NAME map_f32
+#define SLOPES slopes_f32
 #define real float
 #define C(v) ((float)(v))
 #define ONES (__m512i) _mm512_set1_ps(1.0f)
@@ -41,3 +42,5 @@
 #include "device/cpu/simd/map_float.h"
 
 #include "device/cpu/simd/map_blocks.h"
+
+#include "device/cpu/simd/map_slopes.h"

@@ -6,6 +6,7 @@
 
 #define IS_FLOAT
 #define NAME map_f64
+#define SLOPES slopes_f64
 #define real double
 #define C(v) ((double)(v))
 #define ONES (__m512i) _mm512_set1_pd(1.0)
@@ -15,3 +16,5 @@
 #include "device/cpu/simd/map_float.h"
 
 #include "device/cpu/simd/map_blocks.h"
+
+#include "device/cpu/simd/map_slopes.h"
