@@ -411,10 +411,12 @@ static void test_kernels_of_gradients(void **state) {
     (void)state;
     Tensor *x = parameter_of(SHAPE(1), (double[]){2});
     bool maps = device_has(x->device, KERNEL_MAP_GRADIENT);
+    bool norms = device_has(x->device, KERNEL_LAYER_NORM_GRADIENT);
     tensor_release(x);
     uint64_t others = kernels_of(OP_COUNT);
     if (maps) assert_int_equal(kernels_of(OP_gelu) - others, 1);
-    assert_true(kernels_of(OP_gelu) > others);
+    if (norms) assert_int_equal(kernels_of(OP_layer_norm) - others, 1);
+    assert_true(kernels_of(OP_gelu) > others && kernels_of(OP_layer_norm) > others);
 }
 
 int main(void) {

@@ -65,11 +65,33 @@ RULE(rms_norm) {
     return g->status;
 }
 
+// The gradients of layer_norm by one kernel: of x, and of weight and bias where there are both.
+static Status layer_norm_at_once(Gradient *g) {
+    const LayerNormKept *kept = g->kept;
+    bool has_weight = g->inputs[1].is_tensor;
+    KernelOptions options = {.count = kept->count, .scalars = {kept->eps}};
+    Term inputs[3] = {gradient_up(g), gradient_input(g, 0)}, outputs[3];
+    if (has_weight) inputs[2] = gradient_input(g, 1);
+    FusedCall call = {.kernel = KERNEL_LAYER_NORM_GRADIENT,
+                      .options = &options,
+                      .inputs = inputs,
+                      .n_inputs = has_weight ? 3 : 2,
+                      .outputs = outputs,
+                      .n_outputs = has_weight && g->inputs[2].is_tensor ? 3 : 1};
+    term_fused_all(g, &call);
+    for (int i = 0; i < call.n_outputs && g->status == STATUS_OK; i++)
+        gradient_give(g, i, outputs[i]);
+    return g->status;
+}
+
 // y = (x - m) r w + b over the last `count` dimensions; inputs x, w, b.
 static Status rule_layer_norm(Gradient *g) {
     const LayerNormKept *kept = g->kept;
-    bool gone[RANK_MAX] = {false};
+    bool gone[RANK_MAX] = {false}, has_bias = g->inputs[2].is_tensor;
     mark_trailing(gradient_shape(g, 0).rank, kept->count, gone);
+    if (gradient_wants(g, 0) && (has_bias || !gradient_wants(g, 1)) &&
+        gradient_has(g, KERNEL_LAYER_NORM_GRADIENT))
+        return layer_norm_at_once(g);
     Term up = gradient_up(g);
     gradient_give(g, 2, up);
     if (!gradient_wants(g, 0) && !gradient_wants(g, 1)) return g->status;
