@@ -180,7 +180,7 @@ static void label_arguments(const CallArguments *arguments) {
     if (label.length) fail_label("%s", text_get(&label));
 }
 
-bool path_beside(SourcePos at, const char *path, Text *out) {
+bool path_from_file(SourcePos at, const char *path, Text *out) {
     SourcePlace place = source_find(at);
     const char *slash = place.file ? strrchr(place.file->name, '/') : NULL;
     if (!slash || path[0] == '/') return false;
@@ -196,9 +196,9 @@ static void help_with_path(const Builtin *row, const CallArguments *arguments) {
     if (signature->count == 0 || strcmp(signature->params[0].name, "path") != 0) return;
     if (arguments->positional == 0 || arguments->values[0].kind != VALUE_STRING) return;
     const char *path = string_end(arguments->values[0].as.string)->bytes;
-    SCOPED_TEXT(beside);
-    if (!path_beside(arguments->span.begin, path, &beside)) return;
-    if (!sandbox_allows(text_get(&beside)) || access(text_get(&beside), F_OK) != 0) return;
+    SCOPED_TEXT(full);
+    if (!path_from_file(arguments->span.begin, path, &full)) return;
+    if (!sandbox_allows(text_get(&full)) || access(text_get(&full), F_OK) != 0) return;
     fail_help("paths begin at the current folder; here(\"%s\") is the file next to this program",
               path);
 }

@@ -6,7 +6,7 @@
 
 // A path seen from the folder of the text in which the position lies; false where that is the
 // current folder, or the path is absolute.
-bool path_beside(SourcePos at, const char *path, Text *out);
+bool path_from_file(SourcePos at, const char *path, Text *out);
 
 // Whether the C stack is nearly used up.
 static inline bool stack_is_low(const Interp *interp) {

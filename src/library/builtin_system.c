@@ -44,7 +44,7 @@ Value builtin_script_path(BuiltinCall *call) {
 
 Value builtin_here(BuiltinCall *call) {
     SCOPED_TEXT(text);
-    if (!path_beside(origin_current.at, string_end(call->arguments[0].as.string)->bytes, &text))
+    if (!path_from_file(origin_current.at, string_end(call->arguments[0].as.string)->bytes, &text))
         return value_retain(call->arguments[0]);
     return value_string(text_get(&text), text.length);
 }

@@ -179,28 +179,29 @@ static void test_what_is_not_joined(void **state) {
     assert_int_equal(kernels_recorded(fixture), 5);
 }
 
-static void run_rope(const Fixture *fixture, int64_t heads) {
-    TensorView in = {fixture->buffers[X], 0, DTYPE_FLOAT32, 3, {1, heads, 64}, {heads * 64, 64, 1}};
-    TensorView out = in;
-    out.buffer = fixture->buffers[O1];
+// Heads of 64 numbers without gaps: [rows, heads, 64].
+static TensorView heads_of(Buffer *buffer, int64_t rows, int64_t heads) {
+    return (TensorView){buffer, 0, DTYPE_FLOAT32, 3, {rows, heads, 64}, {heads * 64, 64, 1}};
+}
+
+// Rotates what X has of the shape.
+static void run_rope(const Fixture *fixture, const TensorView *out) {
+    TensorView in = heads_of(fixture->buffers[X], out->dims[0], out->dims[1]);
     run(fixture, &(KernelCall){.kernel = KERNEL_ROPE,
                                .n_inputs = 1,
                                .n_outputs = 1,
                                .inputs = {{.view = &in}},
-                               .outputs = {&out},
+                               .outputs = {out},
                                .options = {.scalars = {10000, 1}, .integers = {5, 48}},
                                .op_name = "rope"});
 }
 
-static void run_copy(const Fixture *fixture, Place to, size_t offset, int64_t count) {
-    TensorView in = matrix_of(fixture->buffers[O1], 1, count), out = in;
-    out.buffer = fixture->buffers[to];
-    out.offset = offset;
+static void run_copy(const Fixture *fixture, const TensorView *in, const TensorView *out) {
     run(fixture, &(KernelCall){.kernel = KERNEL_COPY,
                                .n_inputs = 1,
                                .n_outputs = 1,
-                               .inputs = {{.view = &in}},
-                               .outputs = {&out},
+                               .inputs = {{.view = in}},
+                               .outputs = {out},
                                .op_name = "append"});
 }
 
@@ -216,11 +217,15 @@ static void test_copies_of_rotated_heads(void **state) {
     } cases[] = {{R, 0, 256, 1}, {R, 512, 256, 1}, {R, 0, 128, 2}, {X, 2048, 256, 2}};
     enum { HEADS = 4, ROTATED = HEADS * 64 };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        TensorView heads = heads_of(fixture->buffers[O1], 1, HEADS);
+        TensorView in = matrix_of(heads.buffer, 1, cases[i].count), out = in;
+        out.buffer = fixture->buffers[cases[i].to];
+        out.offset = cases[i].offset;
         fill_random(fixture, X, ROWS_MAX, COLUMNS);
         fill_random(fixture, R, ROWS_MAX, COLUMNS);
         assert_int_equal(fixture->device->backend->wait(fixture->device), STATUS_OK);
-        run_rope(fixture, HEADS);
-        run_copy(fixture, cases[i].to, cases[i].offset, cases[i].count);
+        run_rope(fixture, &heads);
+        run_copy(fixture, &in, &out);
         assert_int_equal(kernels_recorded(fixture), cases[i].kernels);
         float rotated[ROTATED], copied[ROTATED], after;
         size_t bytes = (size_t)cases[i].count * sizeof *copied;
@@ -234,8 +239,8 @@ static void test_copies_of_rotated_heads(void **state) {
         assert_int_equal(vulkan_copy(fixture->device, behind, (VulkanPlace){guard, 0}, 4),
                          STATUS_OK);
         assert_int_equal(buffer_download(guard, 0, &after, 4), STATUS_OK);
-        run_rope(fixture, HEADS);
-        run_copy(fixture, cases[i].to, cases[i].offset, cases[i].count);
+        run_rope(fixture, &heads);
+        run_copy(fixture, &in, &out);
         assert_int_equal(buffer_download(to, cases[i].offset + bytes, copied, 4), STATUS_OK);
         assert_memory_equal(copied, &after, 4);
     }
@@ -246,10 +251,7 @@ static void test_copies_of_rotated_rows(void **state) {
     const Fixture *fixture = *state;
     if (!fixture) skip();
     enum { ROWS = 3, HEADS = 4, CAPACITY = 7, AT = 2 };
-    TensorView in = {fixture->buffers[X], 0, DTYPE_FLOAT32, 3, {ROWS, HEADS, 64},
-                     {HEADS * 64, 64, 1}};
-    TensorView rotated = in, copy = in;
-    rotated.buffer = fixture->buffers[O1];
+    TensorView rotated = heads_of(fixture->buffers[O1], ROWS, HEADS), copy = rotated;
     copy.buffer = fixture->buffers[R];
     copy.offset = AT * 64 * sizeof(float);
     copy.strides[0] = 64;
@@ -258,19 +260,8 @@ static void test_copies_of_rotated_rows(void **state) {
     fill_random(fixture, R, ROWS_MAX, COLUMNS);
     static float before[HEADS][CAPACITY][64], after[HEADS][CAPACITY][64], made[ROWS][HEADS][64];
     assert_int_equal(buffer_download(copy.buffer, 0, before, sizeof before), STATUS_OK);
-    run(fixture, &(KernelCall){.kernel = KERNEL_ROPE,
-                               .n_inputs = 1,
-                               .n_outputs = 1,
-                               .inputs = {{.view = &in}},
-                               .outputs = {&rotated},
-                               .options = {.scalars = {10000, 1}, .integers = {5, 48}},
-                               .op_name = "rope"});
-    run(fixture, &(KernelCall){.kernel = KERNEL_COPY,
-                               .n_inputs = 1,
-                               .n_outputs = 1,
-                               .inputs = {{.view = &rotated}},
-                               .outputs = {&copy},
-                               .op_name = "append"});
+    run_rope(fixture, &rotated);
+    run_copy(fixture, &rotated, &copy);
     assert_int_equal(kernels_recorded(fixture), 1);
     assert_int_equal(buffer_download(rotated.buffer, 0, made, sizeof made), STATUS_OK);
     assert_int_equal(buffer_download(copy.buffer, 0, after, sizeof after), STATUS_OK);
@@ -292,15 +283,7 @@ static void test_rotated_keys_of_a_cache(void **state) {
     assert_int_equal(tensor_new(fixture->device, DTYPE_FLOAT32, &shape, &values), STATUS_OK);
     for (int token = 0; token < 2; token++) {
         assert_int_equal(fixture->device->backend->wait(fixture->device), STATUS_OK);
-        TensorView in = keys->view;
-        in.buffer = fixture->buffers[X];
-        run(fixture, &(KernelCall){.kernel = KERNEL_ROPE,
-                                   .n_inputs = 1,
-                                   .n_outputs = 1,
-                                   .inputs = {{.view = &in}},
-                                   .outputs = {&keys->view},
-                                   .options = {.scalars = {10000, 1}, .integers = {token, 64}},
-                                   .op_name = "rope"});
+        run_rope(fixture, &keys->view);
         assert_int_equal(kv_cache_append(cache, 0, keys, values), STATUS_OK);
         assert_int_equal(kernels_recorded(fixture), 2); // rotated keys, and values
     }

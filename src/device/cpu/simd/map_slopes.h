@@ -1,7 +1,7 @@
 // The derivatives of maps.def as loops over `real`, after the formulas of map_blocks.h, of which
 // they are made; and their table, which the includer names SLOPES.
 
-// What an operation of the derivatives computes. Those of integers are no functions of floats.
+// What an operation of the derivatives computes. Those of integers are not functions of floats.
 #define OP_MAP(id, map, rule, ...) VALUE_##rule(id, map)
 #define VALUE_FLOAT(id, map) static __typeof__(value_##map) *const of_##id UNUSED = value_##map;
 #define VALUE_ARITHMETIC VALUE_FLOAT
