@@ -11,8 +11,12 @@ enum { TILE_ROWS = 6, STRIP_WIDTH = 8 };
 #define EACH_HEIGHT(F) F(1) F(2) F(3) F(4) F(5) F(6)
 #endif
 
+// Makes an address one that the compiler cannot derive from another.
+#define KEEP_APART(pointer) __asm__("" : "+r"(pointer))
+
 enum {
-    PACK_AHEAD = 8, // rows that are fetched before they are packed
+    ROWS_OF_BASE = 5, // of a tile
+    PACK_AHEAD = 8,   // rows that are fetched before they are packed
     LINE_BYTES = 64
 };
 

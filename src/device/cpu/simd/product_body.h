@@ -3,7 +3,8 @@
 
 typedef struct NAME(Tile) {
     const REAL *a, *b;
-    const REAL *next; // of b, fetched while this tile is made
+    const REAL *next; // what is fetched while this tile is made, two vectors at each of its k
+    int64_t next_step;
     REAL *out;
     int64_t width; // columns, where they are at most a vector
 } NAME(Tile);
@@ -13,11 +14,12 @@ typedef void (*NAME(TileProduct))(const BlockProduct *product, const NAME(Tile) 
 SIMD_INLINE void NAME(tile)(const BlockProduct *product, const NAME(Tile) * tile, int rows,
                             int vectors) {
     const REAL *a = tile->a, *b = tile->b, *next = tile->next;
+    int64_t next_step = tile->next_step;
     REAL *out = tile->out;
     int64_t a_row = product->a_row_stride;
     int64_t a_column = product->a_strip_stride ? STRIP_WIDTH : product->a_column_stride;
     int64_t b_row = product->b_row_stride, out_row = product->out_stride, width = tile->width;
-    bool part = vectors == 1;
+    bool part = vectors == 1, more = product->accumulate;
     VECTOR sums[TILE_ROWS][2]; // of which the loops below make registers
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++) {
@@ -25,25 +27,34 @@ SIMD_INLINE void NAME(tile)(const BlockProduct *product, const NAME(Tile) * tile
         if (!part) __builtin_prefetch(out + i * out_row + 2 * WIDTH - 1, 1);
         for (int v = 0; v < vectors; v++) sums[i][v] = (VECTOR){0};
     }
+    // Rows by a few bases and the same offsets from each: all of them stay in registers.
+    const REAL *bases[(TILE_ROWS + ROWS_OF_BASE - 1) / ROWS_OF_BASE];
+#pragma GCC unroll 16
+    for (int i = 0; i < rows; i += ROWS_OF_BASE) {
+        bases[i / ROWS_OF_BASE] = a + i * a_row;
+        KEEP_APART(bases[i / ROWS_OF_BASE]);
+    }
     for (int64_t k = product->k; k > 0; k--) {
         VECTOR weights[2];
         for (int v = 0; v < vectors; v++)
             weights[v] = part ? NAME(some_at)(b, width) : NAME(vector_at)(b + v * WIDTH);
 #pragma GCC unroll 16
         for (int i = 0; i < rows; i++)
-            for (int v = 0; v < vectors; v++) sums[i][v] += weights[v] * a[i * a_row];
+            for (int v = 0; v < vectors; v++)
+                sums[i][v] += weights[v] * bases[i / ROWS_OF_BASE][i % ROWS_OF_BASE * a_row];
         for (int v = 0; v < vectors * WIDTH; v += LINE_BYTES / (int)sizeof(REAL))
             __builtin_prefetch(next + v, 0, 2);
-        a += a_column;
+#pragma GCC unroll 16
+        for (int i = 0; i < rows; i += ROWS_OF_BASE) bases[i / ROWS_OF_BASE] += a_column;
         b += b_row;
-        next += b_row;
+        next += next_step;
     }
 #pragma GCC unroll 16
     for (int i = 0; i < rows; i++)
         for (int v = 0; v < vectors; v++) {
             REAL *to = out + i * out_row + v * WIDTH;
             VECTOR sum = sums[i][v];
-            if (product->accumulate) sum += part ? NAME(some_at)(to, width) : NAME(vector_at)(to);
+            if (more) sum += part ? NAME(some_at)(to, width) : NAME(vector_at)(to);
             if (part)
                 NAME(some_to)(to, sum, width);
             else
@@ -61,7 +72,22 @@ SIMD_INLINE void NAME(tile)(const BlockProduct *product, const NAME(Tile) * tile
 EACH_HEIGHT(TILES)
 #undef TILES
 
-// A strip of rows by a panel. The first strip fetches the next panel for all of them.
+// The first strip fetches the next panel for all of them, and each by the first panel the next rows
+// of a, which is worth it where they lie one behind the other.
+SIMD_INLINE void NAME(tile_fetches)(const BlockProduct *product, int64_t row, int64_t height,
+                                    int64_t panel, NAME(Tile) * tile) {
+    bool joined = product->a_column_stride == 1 && product->a_row_stride == product->k;
+    tile->next = tile->b;
+    if (row == 0 && product->n > (panel + 1) * 2 * WIDTH) {
+        tile->next += product->b_panel_stride;
+        tile->next_step = product->b_row_stride;
+    } else if (panel == 0 && joined && !product->a_strip_stride) {
+        tile->next = tile->a + height * product->a_row_stride;
+        tile->next_step = height;
+    }
+}
+
+// A strip of rows by a panel.
 static void NAME(strip)(const BlockProduct *product, int64_t row, int64_t height, int64_t panel) {
 #define WIDE(rows) [rows] = NAME(wide_##rows),
 #define NARROW(rows) [rows] = NAME(narrow_##rows),
@@ -72,14 +98,13 @@ static void NAME(strip)(const BlockProduct *product, int64_t row, int64_t height
     int64_t columns = product->n - panel * 2 * WIDTH;
     int64_t a_at = product->a_strip_stride ? row / height * product->a_strip_stride
                                            : row * product->a_row_stride;
-    bool fetches = row == 0 && columns > 2 * WIDTH;
     NAME(Tile)
     tile = {
         .a = (const REAL *)product->a + a_at,
         .b = (const REAL *)product->b + panel * product->b_panel_stride,
-        .next = (const REAL *)product->b + (panel + fetches) * product->b_panel_stride,
         .out = (REAL *)product->out + row * product->out_stride + panel * 2 * WIDTH,
     };
+    NAME(tile_fetches)(product, row, height, panel, &tile);
     if (columns >= 2 * WIDTH) {
         wide[rows](product, &tile);
         return;
