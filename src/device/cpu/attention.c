@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "device/cpu/fold.h"
 #include "device/cpu/matrix.h"
 #include "device/cpu/scratch.h"
 
@@ -147,7 +148,7 @@ typedef struct BlockSteps {
     void (*start_rows)(const Block *block, const Sums *sums);
     void (*cap_row)(const Block *block, int64_t row, int64_t count);
     void (*mask_row)(const Block *block, int64_t row, int64_t first, int64_t count);
-    void (*weigh_row)(const Block *block, int64_t row, int64_t count);
+    void (*weigh_row)(const Block *block, int64_t row, int64_t end, int64_t count);
     void (*add_product)(const Block *block);
     void (*add_part)(const Block *block);
     void (*add_sink)(const Block *block, int64_t row);
@@ -309,9 +310,11 @@ static void sum_chunk(const Block *block, Seen seen, int64_t chunk) {
         Matrix some_values = matrix_part(values, first, 0, count, values.columns);
         score_keys(block, &some_keys);
         for (int64_t row = 0; row < block->rows; row++) {
-            if (attention->cap > 0) steps->cap_row(block, row, count);
-            steps->mask_row(block, row, first, count);
-            steps->weigh_row(block, row, count);
+            int64_t end_seen = row_visible(block, row) - first;
+            end_seen = end_seen < 0 ? 0 : minimum(end_seen, count);
+            if (attention->cap > 0) steps->cap_row(block, row, end_seen);
+            steps->mask_row(block, row, first, end_seen);
+            steps->weigh_row(block, row, end_seen, count);
         }
         add_values(block, &some_values);
     }

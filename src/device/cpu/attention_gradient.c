@@ -8,7 +8,9 @@
 #include "device/cpu/matrix.h"
 #include "device/cpu/scratch.h"
 
-enum { BLOCK_QUERIES = 64 };
+// A block's products take all keys that its last query sees: causal blocks are smaller, so that the
+// first queries lose less.
+enum { BLOCK_QUERIES = 64, BLOCK_CAUSAL = 32 };
 
 // q [batch, sq, hq, d], k [batch, sk, groups, d], v [batch, sk, groups, dv], up as the result
 // [batch, sq, hq, dv]; gradients lie as what they belong to.
@@ -38,9 +40,16 @@ static Matrix head_matrix(const AttentionGradient *job, HeadRows in, const char 
 }
 
 static void multiply(const AttentionGradient *job, SerialProduct product) {
-    if (product.a.columns == 0 || product.a.rows == 0 || product.b.columns == 0) return;
+    size_t real = compute_bytes(job->compute);
     product.compute = job->compute;
-    matrix_product_serial(&product);
+    if (product.a.rows == 0 || product.b.columns == 0) return;
+    if (product.a.columns > 0) {
+        matrix_product_serial(&product);
+        return;
+    }
+    for (int64_t row = 0; !product.accumulate && row < product.a.rows; row++)
+        memset((char *)product.c + (size_t)(row * product.c_stride) * real, 0,
+               (size_t)product.b.columns * real);
 }
 
 // How many keys the query in this row sees.
@@ -65,6 +74,7 @@ static void make_shares(const AttentionGradient *job, char *row, int64_t seen, i
 // Queries [first, first + rows) of a head.
 typedef struct QueryBlock {
     int64_t batch, head, first, rows;
+    bool adds; // to the gradients of keys and values; the first of a group sets them
 } QueryBlock;
 
 // `shares` and `slopes` have room for rows * sk numbers.
@@ -93,39 +103,40 @@ static void run_block(const AttentionGradient *job, const QueryBlock *block, cha
                                   .b = up,
                                   .c = job->v_out + v_at,
                                   .c_stride = job->groups * job->dv,
-                                  .accumulate = true});
+                                  .accumulate = block->adds});
     multiply(job,
              (SerialProduct){.a = up, .b = matrix_transpose(v), .c = slopes, .c_stride = count});
     for (int64_t i = 0; i < rows; i++) CPU_CHOOSE(attention_slopes)
     (job->compute, shares + (size_t)(i * count) * real, slopes + (size_t)(i * count) * real, count,
      job->scale);
-    multiply(job, (SerialProduct){.a = s,
-                                  .b = k,
-                                  .c = job->q_out + q_at,
-                                  .c_stride = job->hq * job->d,
-                                  .accumulate = true});
+    multiply(job,
+             (SerialProduct){.a = s, .b = k, .c = job->q_out + q_at, .c_stride = job->hq * job->d});
     multiply(job, (SerialProduct){.a = matrix_transpose(s),
                                   .b = q,
                                   .c = job->k_out + k_at,
                                   .c_stride = job->groups * job->d,
-                                  .accumulate = true});
+                                  .accumulate = block->adds});
 }
 
 // One group of heads of one member of the batch, whose keys and values are nobody else's.
 static void run_groups(void *context, int64_t begin, int64_t end) {
     const AttentionGradient *job = context;
-    int64_t block = job->sq < BLOCK_QUERIES ? job->sq : BLOCK_QUERIES;
+    int64_t most = job->causal ? BLOCK_CAUSAL : BLOCK_QUERIES;
+    int64_t block = job->sq < most ? job->sq : most;
+    // The last block sees all keys: it sets what the others add to.
+    int64_t last = (job->sq - 1) / block * block;
     int64_t each = job->hq / job->groups;
     size_t bytes = (size_t)(block * job->sk) * compute_bytes(job->compute);
     char *scratch = scratch_take(2 * bytes + 1);
     for (int64_t task = begin; task < end && !cpu_interrupted(); task++)
         for (int64_t i = 0; i < each; i++)
-            for (int64_t first = 0; first < job->sq; first += block) {
+            for (int64_t first = last; first >= 0; first -= block) {
                 int64_t left = job->sq - first;
                 QueryBlock queries = {.batch = task / job->groups,
                                       .head = task % job->groups * each + i,
                                       .first = first,
-                                      .rows = left < block ? left : block};
+                                      .rows = left < block ? left : block,
+                                      .adds = i > 0 || first < last};
                 run_block(job, &queries, scratch, scratch + bytes);
             }
     scratch_give(scratch);
@@ -156,12 +167,14 @@ Status cpu_kernel_ATTENTION_GRADIENT(const KernelCall *call) {
                              .causal = call->options.flag,
                              .scale = call->options.scalars[0]};
     job.folds = cpu_fold(job.compute);
-    for (int i = 0; i < 3; i++)
-        memset(cpu_pointer(call->outputs[i]), 0,
-               (size_t)view_count(call->outputs[i]) * dtype_size(q->dtype));
+    if (view_count(q) == 0 || view_count(k) == 0) {
+        for (int i = 0; i < 3; i++)
+            memset(cpu_pointer(call->outputs[i]), 0,
+                   (size_t)view_count(call->outputs[i]) * dtype_size(q->dtype));
+        return STATUS_OK;
+    }
     int64_t batch = 1;
     for (int i = 0; i < rank - 3; i++) batch *= q->dims[i];
-    if (view_count(q) == 0 || view_count(k) == 0) return STATUS_OK;
     cpu_parallel(batch * job.groups, 1, run_groups, &job);
     return STATUS_OK;
 }

@@ -11,7 +11,7 @@ static void NAME(load_queries)(const Block *block) {
         REAL *target = (REAL *)(void *)block->q + row * width;
         cpu_convert()->load[attention->compute][q->dtype](target, cpu_at(q, start + offset),
                                                           q->strides[last], width);
-        for (int64_t i = 0; i < width; i++) target[i] *= (REAL)attention->scale;
+        cpu_fold(attention->compute)->scale_row(target, target, width, 0, attention->scale);
     }
 }
 
@@ -20,11 +20,9 @@ static void NAME(cap_row)(const Block *block, int64_t row, int64_t count) {
     NAME(row_caps)(scores, count, (REAL)block->attention->cap);
 }
 
-// -inf where keys [first, first + count) may not be seen.
+// -inf where keys [first, first + count) may not be seen, of which the row sees none behind.
 static void NAME(mask_row)(const Block *block, int64_t row, int64_t first, int64_t count) {
     REAL *scores = (REAL *)(void *)block->scores + row * KEY_BLOCK;
-    int64_t visible = row_visible(block, row) - first;
-    for (int64_t i = visible < 0 ? 0 : visible; i < count; i++) scores[i] = -(REAL)INFINITY;
     int64_t unseen = minimum(row_begin(block, row) - first, count);
     for (int64_t i = 0; i < unseen; i++) scores[i] = -(REAL)INFINITY;
     const TensorView *mask = block->attention->mask;
@@ -39,16 +37,18 @@ static void NAME(mask_row)(const Block *block, int64_t row, int64_t first, int64
         if (allowed[i] == 0) scores[i] = -(REAL)INFINITY;
 }
 
-// Turns the scores of one block of keys into weights and adjusts what was summed before.
-static void NAME(weigh_row)(const Block *block, int64_t row, int64_t count) {
+// Turns the scores of one block of keys into weights, 0 from the end of those that the row sees,
+// and adjusts what was summed before.
+static void NAME(weigh_row)(const Block *block, int64_t row, int64_t end, int64_t count) {
     REAL *scores = (REAL *)(void *)block->scores + row * KEY_BLOCK;
     REAL *sums = (REAL *)(void *)block->part.values + row * block->attention->value_width;
     REAL *maximum = (REAL *)(void *)block->part.maxima + row;
     REAL *total = (REAL *)(void *)block->part.totals + row;
-    REAL highest = NAME(row_maximum)(scores, count);
+    REAL highest = NAME(row_maximum)(scores, end);
+    memset(scores + end, 0, (size_t)(count - end) * sizeof(REAL));
     if (highest <= *maximum) highest = *maximum;
     REAL factor = highest == *maximum ? 1 : EXP(*maximum - highest);
-    *total = *total * factor + NAME(row_exponentials)(scores, count, highest);
+    *total = *total * factor + NAME(row_exponentials)(scores, end, highest);
     *maximum = highest;
     if (factor == 1) return;
     for (int64_t i = 0; i < block->attention->value_width; i++) sums[i] *= factor;
@@ -99,7 +99,10 @@ static void NAME(store_rows)(const Block *block) {
     for (int64_t row = 0; row < block->rows; row++) {
         REAL *sums = (REAL *)(void *)block->whole.values + row * width;
         REAL total = ((REAL *)(void *)block->whole.totals)[row];
-        for (int64_t i = 0; i < width; i++) sums[i] = total == 0 ? 0 : sums[i] / total;
+        if (total == 0)
+            memset(sums, 0, (size_t)width * sizeof(REAL));
+        else
+            cpu_fold(attention->compute)->scale_row(sums, sums, width, 0, 1 / (double)total);
         int64_t offset = row_offset(block, row, out->strides[last - 2], out->strides[last - 1]);
         cpu_convert()->store[attention->compute][out->dtype](cpu_at(out, start + offset),
                                                              out->strides[last], sums, width);
