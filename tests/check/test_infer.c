@@ -64,6 +64,10 @@ static const FactCase facts[] = {
     {"let x = ones([4, 3])[1:3]", "float32[2, 3]"},
     {"let x = concat(ones([2, 3]), ones([4, 3]), dim: 0)", "float32[6, 3]"},
     {"let x = ones([2, 3]) as float16", "float16[2, 3]"},
+    // Numbers, and tensors without dimensions, leave a tensor its dtype.
+    {"let x = ones([2, 3], float16) * 2.0", "float16[2, 3]"},
+    {"let x = ones([2, 3], float16) + sum(ones([4]))", "float16[2, 3]"},
+    {"let x = ones([2, 3], float16) + ones([3])", "float32[2, 3]"},
     {"let n = 2\nlet x = zeros([n, n * 3])", "float32[2, 6]"},
     {"let l = [1]\nl.push(2)\nlet x = zeros([ones([2, 3]).shape[0], 4])", "float32[2, 4]"},
     {"let x = zeros([len(args()), 3, 0]).flatten()", "float32[0]"},

@@ -180,6 +180,28 @@ static void test_reset_peak(void **state) {
     device_close(device);
 }
 
+// What a limit made the pool do, in numbers that are not those of a run.
+static void test_limit_line(void **state) {
+    (void)state;
+    Device *device = open_cpu();
+    PoolStatistics *statistics = &device->pool->statistics;
+    device->pool->limit = 64 * MEGABYTE;
+    statistics->moves_out = 2;
+    statistics->moved_out_bytes = 3 * MEGABYTE;
+    statistics->moved_in_bytes = MEGABYTE;
+    statistics->forgets = 1;
+    statistics->forgotten_bytes = 5 * MEGABYTE;
+    statistics->limit_nanoseconds = 2340000000;
+    Text text = {0};
+    memory_report(device, &text);
+    assert_non_null(strstr(text_get(&text),
+                           "limit: 64.00 MB · 3.00 MB moved out in 2 parts, 1.00 MB "
+                           "brought back, 5.00 MB in 1 part computed again, "
+                           "2.34 s of moving\n"));
+    text_free(&text);
+    device_close(device);
+}
+
 static int owners_released;
 
 static void release_owner(void *owner) {
@@ -229,6 +251,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_report, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_statistics_block, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_reset_peak, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_limit_line, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_import, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
