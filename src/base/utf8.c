@@ -6,22 +6,18 @@
 
 #include "base/status.h"
 
-static bool is_continuation(char byte) {
-    return ((unsigned char)byte & 0xC0u) == 0x80u;
-}
-
 size_t utf8_decode(const char *bytes, size_t length, uint32_t *codepoint) {
     static const uint32_t smallest[5] = {0, 0, 0x80, 0x800, 0x10000};
     if (length == 0) return 0;
     uint32_t first = (unsigned char)bytes[0];
     if (first < 0x80) return *codepoint = first, 1;
-    if (first >= 0xC2 && first < 0xE0 && length >= 2 && is_continuation(bytes[1]))
+    if (first >= 0xC2 && first < 0xE0 && length >= 2 && utf8_is_continuation(bytes[1]))
         return *codepoint = (first & 0x1Fu) << 6 | ((unsigned char)bytes[1] & 0x3Fu), 2;
     size_t size = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
     if (first < 0xC2 || first > 0xF4 || size > length) return 0;
     uint32_t value = first & (0x7Fu >> size);
     for (size_t i = 1; i < size; i++) {
-        if (!is_continuation(bytes[i])) return 0;
+        if (!utf8_is_continuation(bytes[i])) return 0;
         value = value << 6 | ((unsigned char)bytes[i] & 0x3Fu);
     }
     bool surrogate = value >= 0xD800 && value <= 0xDFFF;

@@ -6,6 +6,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// A byte of a code point other than its first.
+static inline bool utf8_is_continuation(char byte) {
+    return ((unsigned char)byte & 0xC0u) == 0x80u;
+}
 // Decodes the code point at bytes[0..length). Returns its size in bytes (1-4), or 0 when the bytes
 // are not valid UTF-8 (overlong, surrogate, truncated) or length is 0.
 size_t utf8_decode(const char *bytes, size_t length, uint32_t *codepoint);

@@ -106,9 +106,16 @@ Value builtin_ends_with(BuiltinCall *call) {
     return value_bool(memcmp(tail, part->bytes, part->length) == 0);
 }
 
+static Value character_of(uint32_t codepoint) {
+    char bytes[4];
+    return string_character(bytes, utf8_encode(codepoint, bytes));
+}
+
 static Value map_codepoints(const String *text, utf8proc_int32_t (*map)(utf8proc_int32_t)) {
     Text result = {0};
     uint32_t codepoint;
+    if (text->length && utf8_decode(text->bytes, text->length, &codepoint) == text->length)
+        return character_of((uint32_t)map((utf8proc_int32_t)codepoint));
     for (size_t at = 0; at < text->length && !runtime_interrupts(runtime_current);) {
         size_t size = utf8_decode(text->bytes + at, text->length - at, &codepoint);
         if (size)
@@ -137,10 +144,10 @@ static int64_t clamp_bound(int64_t bound, int64_t length) {
 Value builtin_find(BuiltinCall *call) {
     const String *text = string_of(call, 0), *part = string_of(call, 1);
     int64_t start = clamp_bound(call->arguments[2].as.integer, string_length(text));
-    const String *tail = string_slice(text, start, string_length(text) - start).as.string;
-    const char *found = memmem(tail->bytes, tail->length, part->bytes, part->length);
-    if (!found) return value_int(-1);
-    return value_int(start + (int64_t)utf8_count(tail->bytes, (size_t)(found - tail->bytes)));
+    size_t first = string_byte_of(text, start);
+    const char *tail = text->bytes + first;
+    const char *found = memmem(tail, text->length - first, part->bytes, part->length);
+    return value_int(found ? start + (int64_t)utf8_count(tail, (size_t)(found - tail)) : -1);
 }
 
 Value builtin_string_length(BuiltinCall *call) {
@@ -157,10 +164,8 @@ Value builtin_string_substring(BuiltinCall *call) {
 }
 
 Value builtin_chr(BuiltinCall *call) {
-    char bytes[4];
     int64_t n = call->arguments[0].as.integer;
-    if (n >= 0 && n <= 0x10FFFF && (n < 0xD800 || n > 0xDFFF))
-        return value_string(bytes, utf8_encode((uint32_t)n, bytes));
+    if (n >= 0 && n <= 0x10FFFF && (n < 0xD800 || n > 0xDFFF)) return character_of((uint32_t)n);
     return value_failed(
         fail(STATUS_VALUE, "chr: %lld is not the code point of a character", (long long)n));
 }

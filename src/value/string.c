@@ -142,7 +142,11 @@ Value string_character(const char *bytes, size_t size) {
     if (utf8_decode(bytes, size, &codepoint) != size || codepoint >= CHARACTERS)
         return value_string(bytes, size);
     const String **made = heap_characters(CHARACTERS);
-    if (!made[codepoint]) made[codepoint] = value_string(bytes, size).as.string;
+    if (!made[codepoint]) {
+        String *character = value_string(bytes, size).as.string;
+        character->codepoints = 1;
+        made[codepoint] = character;
+    }
     return string_value((String *)(uintptr_t)made[codepoint]);
 }
 
@@ -156,6 +160,19 @@ static inline size_t character_size(const String *string, size_t at) {
 // Where the code point lies that is `count` after the one at `at`.
 static size_t skip(const String *string, size_t at, int64_t count) {
     for (; count > 0 && at < string->length; count--) at += character_size(string, at);
+    return at;
+}
+
+// How many bytes the code point has that ends before `at`.
+static size_t size_before(const String *string, size_t at) {
+    size_t size = 1;
+    while (size < 4 && size < at && utf8_is_continuation(string->bytes[at - size])) size++;
+    return character_size(string, at - size) == size ? size : 1;
+}
+
+static size_t skip_from_end(const String *string, int64_t count) {
+    size_t at = string->length;
+    for (; count > 0 && at > 0; count--) at -= size_before(string, at);
     return at;
 }
 
@@ -173,24 +190,30 @@ static const size_t *marks_of(LongString *string) {
     return string->marks = marks;
 }
 
-// Where a code point begins; the string is not ASCII.
-static size_t byte_of(const String *string, int64_t index) {
+// What is near an end is found from there: no marks are made for a string that is cut once.
+size_t string_byte_of(const String *string, int64_t index) {
+    int64_t length = string_length(string);
+    ASSERT(index >= 0 && index <= length);
+    if (length == (int64_t)string->length) return (size_t)index;
+    if (index <= MARK_STEP) return skip(string, 0, index);
+    if (length - index <= MARK_STEP) return skip_from_end(string, length - index);
     LongString *indexed = long_string(string);
-    ASSERT(index >= 0);
     const size_t *marks = indexed ? marks_of(indexed) : NULL;
     if (!marks) return skip(string, 0, index);
     return skip(string, marks[index / MARK_STEP], index % MARK_STEP);
 }
 
 Value string_slice(const String *string, int64_t start, int64_t count) {
-    bool ascii = string_length(string) == (int64_t)string->length;
-    size_t first = ascii ? (size_t)start : byte_of(string, start);
+    int64_t length = string_length(string);
+    bool ascii = length == (int64_t)string->length;
+    ASSERT(start >= 0 && count >= 0 && count <= length - start);
+    size_t first = ascii ? (size_t)start : string_byte_of(string, start);
     if (count == 1)
         return string_character(string->bytes + first, ascii ? 1 : character_size(string, first));
-    ASSERT(start >= 0 && count >= 0);
+    if (count == length) return string_value((String *)(uintptr_t)string);
     size_t end = ascii                ? first + (size_t)count
                  : count <= MARK_STEP ? skip(string, first, count)
-                                      : byte_of(string, start + count);
+                                      : string_byte_of(string, start + count);
     ASSERT(end >= first && end <= string->length);
     Value slice = value_string(string->bytes + first, end - first);
     if (slice.as.string->length == end - first) slice.as.string->codepoints = count;
@@ -214,6 +237,13 @@ static Value value_refused(void) {
     return memory_exhausted() == STATUS_OK ? string_value(short_string(0)) : value_fail();
 }
 
+// What a string that grows has counted once need not be counted again: -1 where it was not, or
+// where the bytes that meet could be of one code point.
+static int64_t joined_codepoints(const String *a, const String *b) {
+    if (a->codepoints < 0 || (b->length && utf8_is_continuation(b->bytes[0]))) return -1;
+    return a->codepoints + string_length(b);
+}
+
 static Value concat_long(const String *a, const String *b, size_t length) {
     Store *store = store_with_room(a, b->length);
     if (!store) {
@@ -222,8 +252,11 @@ static Value concat_long(const String *a, const String *b, size_t length) {
         store = store_of(a->bytes, a->length, length + spare);
     }
     if (UNLIKELY(!store)) return value_refused();
+    int64_t codepoints = joined_codepoints(a, b);
     store_append(store, b->bytes, b->length);
-    return store_string(store, length);
+    Value joined = store_string(store, length);
+    joined.as.string->codepoints = codepoints;
+    return joined;
 }
 
 Value string_concat(const String *a, const String *b) {
@@ -233,7 +266,7 @@ Value string_concat(const String *a, const String *b) {
     String *joined = short_string(length);
     memcpy((char *)(joined + 1), a->bytes, a->length);
     memcpy((char *)(joined + 1) + a->length, b->bytes, b->length);
-    if (measured) joined->codepoints = STRING_MEASURED;
+    joined->codepoints = measured ? STRING_MEASURED : joined_codepoints(a, b);
     return string_value(joined);
 }
 

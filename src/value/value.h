@@ -211,6 +211,8 @@ static inline bool string_is_measured(const String *string) {
 Value string_as_measured(const String *string);
 void string_note_look(void);
 Value string_slice(const String *string, int64_t start, int64_t count);
+// Where in the bytes a code point begins, or, for the length, the end.
+size_t string_byte_of(const String *string, int64_t index);
 // Takes the time of b alone where a is long and was made by string_concat, too.
 Value string_concat(const String *a, const String *b);
 static inline bool string_same(const String *a, const String *b) {

@@ -1,6 +1,7 @@
 // Strings: code points found through marks, appending that shares bytes, the NUL for functions of
 // C.
 #include "base/memory.h"
+#include "base/utf8.h"
 #include "tests/library/calling.h"
 
 enum { CHARACTERS = 3000 };
@@ -100,6 +101,23 @@ static void test_keys_end_with_nul(void **state) {
     value_release(dict);
 }
 
+// Counted once, a string that grows is not counted again, unless the bytes that meet are of one
+// code point.
+static void test_joined_strings_keep_their_count(void **state) {
+    (void)state;
+    static const char *const parts[] = {"", "a", "é", "漢", "\xC3", "\xE6\xBC", "\xA9", "\xA2"};
+    enum { WHOLE = 6 }; // those before begin as a code point does
+    for (size_t i = 0; i < COUNT(parts) * COUNT(parts); i++) {
+        size_t second = i % COUNT(parts);
+        const String *first = S(parts[i / COUNT(parts)]).as.string;
+        assert_true(string_length(first) >= 0);
+        const String *joined = string_concat(first, S(parts[second]).as.string).as.string;
+        int64_t counted = (int64_t)utf8_count(joined->bytes, joined->length);
+        assert_int_equal(joined->codepoints, second < WHOLE ? counted : -1);
+        assert_int_equal(string_length(joined), counted);
+    }
+}
+
 static void test_refused_bytes_are_an_error_or_an_empty_string(void **state) {
     (void)state;
     int moves = 0;
@@ -122,6 +140,7 @@ int main(void) {
         cmocka_unit_test(test_appending_copies_seldom),
         cmocka_unit_test(test_both_of_two_that_append_keep_their_bytes),
         cmocka_unit_test(test_keys_end_with_nul),
+        cmocka_unit_test(test_joined_strings_keep_their_count),
         cmocka_unit_test(test_refused_bytes_are_an_error_or_an_empty_string),
     };
     return cmocka_run_group_tests(tests, start_heap, end_heap);
