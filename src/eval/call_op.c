@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "tensor/random.h"
 #include "tensor/scalar.h"
 #include "value/convert.h"
 #include "value/format.h"
@@ -47,13 +48,21 @@ static bool is_plain(const OpCall *call) {
     return plain;
 }
 
-// Runs the call; a map of plain numbers gives a plain number.
+static Value draw_single(const OpCall *call) {
+    Scalar number;
+    bool unknown;
+    if (random_single(call, &number, &unknown) != STATUS_OK) return value_fail();
+    return unknown ? value_unknown(number.dtype) : value_from_scalar(number);
+}
+
+// Runs the call; a map of plain numbers gives a plain number, and so does a draw of one.
 static Value run(const OpCall *call) {
     if (is_plain(call)) {
         Scalar scalar;
         if (op_apply_scalars(call, &scalar) != STATUS_OK) return value_fail();
         return value_from_scalar(scalar);
     }
+    if (UNLIKELY(random_is_single(call))) return draw_single(call);
     Tensor *outputs[OP_OUTPUTS_MAX];
     if (op_apply(call, outputs) != STATUS_OK) return value_fail();
     return take_results(call->op, outputs);

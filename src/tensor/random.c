@@ -3,6 +3,7 @@
 
 #include <sys/random.h>
 
+#include "device/cpu/random.h"
 #include "device/foretell.h"
 #include "tensor/create.h"
 #include "tensor/state.h"
@@ -62,59 +63,54 @@ typedef enum Distribution {
 } Distribution;
 
 // `options` names the distribution and its numbers; the stream is taken here.
+static RandomStream take_stream(const OpCall *call, int64_t count, KernelOptions *options) {
+    RandomStream stream = random_take(call, count);
+    options->integers[0] = (int64_t)stream.key;
+    options->integers[1] = (int64_t)stream.counter;
+    return stream;
+}
+
 static Status draw(const OpCall *call, const CreateTarget *target, const Shape *shape,
                    KernelOptions *options, Tensor **out) {
     SCOPED_TENSOR(result);
     TRY(tensor_new(target->device, target->dtype, shape, &result));
-    RandomStream stream = random_take(call, tensor_count(result));
-    options->integers[0] = (int64_t)stream.key;
-    options->integers[1] = (int64_t)stream.counter;
+    (void)take_stream(call, tensor_count(result), options);
     TRY(compose_kernel(call, KERNEL_RANDOM, options, (TensorSpan){0}, result));
     return compose_give(&result, out);
 }
 
-// Without a shape: one number.
-static Status drawn_shape(const OpCall *call, Shape *out) {
-    *out = (Shape){.rank = 0};
-    return op_has(call, ATTRIBUTE_shape) ? create_shape(call, out) : STATUS_OK;
-}
-
-static Status draw_floats(const OpCall *call, KernelOptions options, Tensor **out) {
-    CreateTarget target;
-    Shape shape;
-    TRY(create_target(call, DTYPE_FLOAT32, &target));
-    TRY(drawn_shape(call, &shape));
-    if (!dtype_is_float(target.dtype)) {
-        (void)fail(STATUS_DTYPE, "%s makes floats; %s cannot hold them", call->op->name,
-                   dtype_name(target.dtype));
-        return fail_help("randint(lo, hi, shape) makes integers");
-    }
-    return draw(call, &target, &shape, &options, out);
-}
+// --- distributions: what a call says of them
 
 static KernelOptions distribution(Distribution op, double first, double second) {
     return (KernelOptions){.op = (int)op, .scalars = {first, second}};
 }
 
-Status op_run_rand(const OpCall *call, Tensor **results) {
-    return draw_floats(call, distribution(DISTRIBUTION_UNIFORM, 0, 1), results);
-}
-Status op_run_randn(const OpCall *call, Tensor **results) {
-    return draw_floats(call, distribution(DISTRIBUTION_NORMAL, 0, 1), results);
+static Status choose_rand(const OpCall *call, KernelOptions *out) {
+    (void)call;
+    *out = distribution(DISTRIBUTION_UNIFORM, 0, 1);
+    return STATUS_OK;
 }
 
-Status op_run_normal(const OpCall *call, Tensor **results) {
+static Status choose_randn(const OpCall *call, KernelOptions *out) {
+    (void)call;
+    *out = distribution(DISTRIBUTION_NORMAL, 0, 1);
+    return STATUS_OK;
+}
+
+static Status choose_normal(const OpCall *call, KernelOptions *out) {
     double mean = ATTRIBUTE_OR(call, mean, 0), std = ATTRIBUTE_OR(call, std, 1);
     if (!(std >= 0))
         return fail(STATUS_VALUE, "%s: std is %g; it must not be negative", call->op->name, std);
-    return draw_floats(call, distribution(DISTRIBUTION_NORMAL, mean, std), results);
+    *out = distribution(DISTRIBUTION_NORMAL, mean, std);
+    return STATUS_OK;
 }
 
-Status op_run_uniform(const OpCall *call, Tensor **results) {
+static Status choose_uniform(const OpCall *call, KernelOptions *out) {
     double lo = scalar_double(call->attributes->lo), hi = scalar_double(call->attributes->hi);
     if (!(lo <= hi))
         return fail(STATUS_VALUE, "%s: lo %g is greater than hi %g", call->op->name, lo, hi);
-    return draw_floats(call, distribution(DISTRIBUTION_UNIFORM, lo, hi), results);
+    *out = distribution(DISTRIBUTION_UNIFORM, lo, hi);
+    return STATUS_OK;
 }
 
 static Status whole_bound(const OpCall *call, const char *name, Scalar value, int64_t *out) {
@@ -128,19 +124,73 @@ static Status whole_bound(const OpCall *call, const char *name, Scalar value, in
     return STATUS_OK;
 }
 
-Status op_run_randint(const OpCall *call, Tensor **results) {
+static Status choose_randint(const OpCall *call, KernelOptions *out) {
     int64_t lo, hi;
     TRY(whole_bound(call, "lo", call->attributes->lo, &lo));
     TRY(whole_bound(call, "hi", call->attributes->hi, &hi));
     if (lo >= hi)
         return fail(STATUS_VALUE, "%s: there is no integer from %lld up to, without, %lld",
                     call->op->name, (long long)lo, (long long)hi);
+    *out = (KernelOptions){.op = DISTRIBUTION_INTEGERS, .integers = {0, 0, lo, hi}};
+    return STATUS_OK;
+}
+
+// --- tensors of them
+
+static Status draw_shaped(const OpCall *call, DType fallback, KernelOptions *options,
+                          Tensor **out) {
     CreateTarget target;
-    Shape shape;
-    TRY(create_target(call, DTYPE_INT64, &target));
-    TRY(drawn_shape(call, &shape));
-    KernelOptions options = {.op = DISTRIBUTION_INTEGERS, .integers = {0, 0, lo, hi}};
-    return draw(call, &target, &shape, &options, results);
+    Shape shape = {.rank = 0};
+    TRY(create_target(call, fallback, &target));
+    if (op_has(call, ATTRIBUTE_shape)) TRY(create_shape(call, &shape));
+    if (fallback == DTYPE_FLOAT32 && !dtype_is_float(target.dtype)) {
+        (void)fail(STATUS_DTYPE, "%s makes floats; %s cannot hold them", call->op->name,
+                   dtype_name(target.dtype));
+        return fail_help("randint(lo, hi, shape) makes integers");
+    }
+    return draw(call, &target, &shape, options, out);
+}
+
+#define DRAWS(name, fallback)                                                                      \
+    Status op_run_##name(const OpCall *call, Tensor **results) {                                   \
+        KernelOptions options;                                                                     \
+        TRY(choose_##name(call, &options));                                                        \
+        return draw_shaped(call, fallback, &options, results);                                     \
+    }
+DRAWS(rand, DTYPE_FLOAT32)
+DRAWS(randn, DTYPE_FLOAT32)
+DRAWS(normal, DTYPE_FLOAT32)
+DRAWS(uniform, DTYPE_FLOAT32)
+DRAWS(randint, DTYPE_INT64)
+#undef DRAWS
+
+// --- single numbers
+
+typedef Status (*ChooseDistribution)(const OpCall *call, KernelOptions *out);
+
+static ChooseDistribution chooser_of(const OpCall *call) {
+    OpRun run = call->op->run;
+    return run == op_run_rand      ? choose_rand
+           : run == op_run_randint ? choose_randint
+           : run == op_run_randn   ? choose_randn
+           : run == op_run_uniform ? choose_uniform
+           : run == op_run_normal  ? choose_normal
+                                   : NULL;
+}
+
+bool random_is_single(const OpCall *call) {
+    if (call->n_inputs > 0 || call->n_many > 0) return false;
+    return !op_has(call, ATTRIBUTE_shape) && !op_has(call, ATTRIBUTE_dtype) &&
+           !op_has(call, ATTRIBUTE_device) && chooser_of(call) != NULL;
+}
+
+Status random_single(const OpCall *call, Scalar *out, bool *unknown) {
+    KernelOptions options;
+    ASSERT(random_is_single(call));
+    TRY(chooser_of(call)(call, &options));
+    *unknown = random_is_unknown(take_stream(call, 1, &options));
+    *out = random_alone(&options);
+    return STATUS_OK;
 }
 
 Status op_run_rand_like(const OpCall *call, Tensor **results) {

@@ -28,6 +28,11 @@ RandomTraining random_set_training(RandomTraining training);
 bool random_is_training(void);
 // The part of the stream for `count` numbers: the program's own, or that of a `seed:` argument.
 RandomStream random_take(const OpCall *call, int64_t count);
+// Whether a call is one of a single number, `rand()`: without a shape, a dtype and a device. It is
+// made where the program runs, of the bits of a kernel's.
+bool random_is_single(const OpCall *call);
+// That number, an int64 or a float64; *unknown: only a run has it.
+Status random_single(const OpCall *call, Scalar *out, bool *unknown) MUST_USE;
 // One number in [0, 1) from the stream, on the host: the same bits as a uniform kernel of one.
 Status random_uniform(const OpCall *call, double *out) MUST_USE;
 

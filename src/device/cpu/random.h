@@ -23,5 +23,7 @@ CPU_DECLARE(void, random_fractions, (const RandomBlocks *blocks, double *out));
 CPU_DECLARE(void, random_normals, (const RandomBlocks *blocks, float *out));
 // The largest number of a float dtype below `bound`, so that rounding cannot reach it.
 double random_largest_below(DType dtype, double bound);
+// The number that RANDOM writes into a tensor of one, in float32 or int64, without a tensor.
+Scalar random_alone(const KernelOptions *options);
 
 #endif
