@@ -28,7 +28,7 @@ static const struct {
                     KIND(INT) | KIND(LIST) | KIND(TUPLE) | KIND(RANGE) | KIND(TENSOR), KIND(FLOAT)},
     [PARAM_LIST] = {"a list", KIND(LIST) | KIND(TUPLE), 0},
     [PARAM_DICT] = {"a dictionary", KIND(DICT), 0},
-    [PARAM_FUNCTION] = {"a function", KIND(FUNCTION) | KIND(BUILTIN), KIND(TYPE)},
+    [PARAM_FUNCTION] = {"a function", KIND(FUNCTION) | KIND(BUILTIN), KIND(TYPE) | KIND(DTYPE)},
     [PARAM_DTYPE] = {"a dtype", KIND(DTYPE), KIND(STRING) | KIND(BUILTIN)},
     [PARAM_DEVICE] = {"the name of a device", KIND(STRING), 0},
     [PARAM_MODEL] = {"a model", 0, 0},
@@ -312,12 +312,13 @@ const Fact *infer_call_builtin(Inference *in, const Builtin *row, Span span,
     if (strcmp(name, "type") == 0 && arguments->count == 1)
         return type_of(in, arguments->items[0].fact);
     if (!format_fits(in, row, span, arguments)) return &fact_any;
-    if (!is_pure(row)) infer_disturb(in);
     const Builtin *form = choose(&call, row, arguments, span);
+    call.row = form;
+    if (form) call.name = form->signature.name;
+    if (form) infer_callback(&call);
+    if (!is_pure(row)) infer_disturb(in);
     stop(in, row);
     if (!form) return &fact_any;
-    call.row = form;
-    call.name = form->signature.name;
     const Fact *fact = result_by_signature(in, &call);
     ShapeRule rule = shape_rule_find(form);
     if (!rule) return fact;

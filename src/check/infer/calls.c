@@ -239,8 +239,13 @@ static const Fact *infer_call_value(Inference *in, const Fact *callee, Span span
     case FACT_TYPE: {
         const Binding *type = callee->as.structure.binding;
         FunctionNode *made = only_function(type, "new");
-        return made ? infer_call_function(in, made, function_title(in, made), span, arguments)
-                    : call_unknown(in);
+        if (made) return infer_call_function(in, made, function_title(in, made), span, arguments);
+        if (!impl_function(type, "new", NULL)) {
+            fail(STATUS_TYPE, "struct %s has no `new` and cannot be called", type->word.text);
+            fail_help("a value is made by %s { field: value, ... }", type->word.text);
+            infer_report(in, span, NULL, 0);
+        }
+        return call_unknown(in);
     }
     default: return call_unknown(in);
     }

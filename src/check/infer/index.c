@@ -1,4 +1,5 @@
 // Subscripts and fields of facts.
+#include "base/utf8.h"
 #include "catalog/foreign.h"
 #include "check/infer/infer.h"
 #include "shape/rules.h"
@@ -17,6 +18,15 @@ typedef struct Walk {
     int tensors, integers;
     int64_t value_at; // of a single integer index; SIZE_UNKNOWN
 } Walk;
+
+// A float serves as an index where it is an integer.
+static Status integral_index(const Fact *fact) {
+    double number = fact->as.number;
+    bool fraction = fact->kind == FACT_FLOAT && fact->known &&
+                    !(number > -0x1p62 && number < 0x1p62 && number == (double)(int64_t)number);
+    return fraction ? fail(STATUS_TYPE, "the index must be an integer, but it is %g", number)
+                    : STATUS_OK;
+}
 
 static bool report_index(Walk *walk, Status status) {
     if (status == STATUS_OK) return true;
@@ -105,6 +115,7 @@ static bool take_subscript(Walk *walk, const Subscript *subscript, const Fact *f
         return true;
     }
     if (fact->kind == FACT_TENSOR) return take_tensor(walk, fact);
+    if (!report_index(walk, integral_index(fact))) return false;
     walk->integers++;
     bool known = fact->kind == FACT_INT && fact->known;
     walk->value_at = known ? fact->as.integer : SIZE_UNKNOWN;
@@ -175,19 +186,33 @@ static const Fact *index_tensor(Inference *in, const Node *node, const Operand *
 
 // --- other values
 
+static bool sequence_count(const Inference *in, const Fact *fact, int64_t *out) {
+    bool text = fact->kind == FACT_STRING;
+    if (text ? !fact->known : !infer_members_known(in, fact)) return false;
+    *out = text ? (int64_t)utf8_count(fact->as.string.bytes, fact->as.string.length)
+                : (int64_t)fact->as.list.count;
+    return true;
+}
+
 static const Fact *index_sequence(Inference *in, const Node *node, const Operand *object) {
     const Fact *fact = object->fact;
     if (node->as.index.count != 1 || node->as.index.subscripts[0].kind != SUBSCRIPT_INDEX)
         return index_unknown(in, node);
     const Fact *index = infer_expression(in, node->as.index.subscripts[0].index);
-    if (!infer_members_known(in, fact) || index->kind != FACT_INT || !index->known)
+    if (integral_index(index) != STATUS_OK) {
+        infer_report(in, node->span, object, 1);
         return &fact_any;
-    int64_t count = (int64_t)fact->as.list.count, at = index->as.integer;
-    if (at >= -count && at < count) return fact->as.list.items[at < 0 ? at + count : at];
-    fail(STATUS_INDEX, "index %lld is out of range for a %s of length %lld", (long long)at,
-         fact_kind_name(fact), (long long)count);
-    infer_report(in, node->span, object, 1);
-    return &fact_any;
+    }
+    if (index->kind != FACT_INT || !index->known) return &fact_any;
+    int64_t count, at = index->as.integer;
+    if (!sequence_count(in, fact, &count)) return &fact_any;
+    if (at < -count || at >= count) {
+        fail(STATUS_INDEX, "index %lld is out of range for a %s of length %lld", (long long)at,
+             fact_kind_name(fact), (long long)count);
+        infer_report(in, node->span, object, 1);
+        return &fact_any;
+    }
+    return fact->kind == FACT_STRING ? fact : fact->as.list.items[at < 0 ? at + count : at];
 }
 
 const Fact *infer_index(Inference *in, Node *node) {
@@ -199,7 +224,7 @@ const Fact *infer_index(Inference *in, Node *node) {
         return object.fact->known ? index_tensor(in, node, &object) : index_unknown(in, node);
     case FACT_LIST:
     case FACT_TUPLE: return index_sequence(in, node, &object);
-    case FACT_STRING: index_unknown(in, node); return fact_kind(&in->arena, FACT_STRING);
+    case FACT_STRING: index_sequence(in, node, &object); return fact_kind(&in->arena, FACT_STRING);
     case FACT_INT:
     case FACT_FLOAT:
     case FACT_BOOL:
@@ -219,7 +244,10 @@ void infer_assign_index(Inference *in, Node *target, Node *value_node, const Fac
     Node *place = target->as.index.object;
     Operand object = {infer_expression(in, place), place->span, place};
     if (object.fact->kind != FACT_TENSOR) {
-        index_unknown(in, target);
+        if (object.fact->kind == FACT_LIST)
+            index_sequence(in, target, &object);
+        else
+            index_unknown(in, target);
         infer_disturb(in);
         return;
     }

@@ -13,6 +13,14 @@ typedef struct RuleCall {
     size_t rest_count;
 } RuleCall;
 
+// As Builtin.id counts the rows of functions.def.
+typedef enum FunctionRowId {
+#define FUNCTION(id, signature, section, doc) FUNCTION_ID_##id,
+#include "catalog/functions.def"
+#undef FUNCTION
+    FUNCTION_ID_COUNT
+} FunctionRowId;
+
 // Sets *out, or leaves it where nothing can be told; fails as the operation certainly would.
 typedef Status (*ShapeRule)(const RuleCall *call, const Fact **out);
 
@@ -33,6 +41,9 @@ DType rule_dtype(const RuleCall *call, DType fallback);
 int rule_flag(const RuleCall *call, const char *name, bool fallback);
 Status rule_give(const RuleCall *call, DType dtype, const Shape *shape, const Fact **out);
 DType rule_floating(DType dtype);
+
+// Whether the function that a row calls takes as many arguments as the row gives it (callbacks.c).
+void infer_callback(const RuleCall *call);
 
 // The rule of a row; NULL when it has none.
 ShapeRule shape_rule_find(const Builtin *row);

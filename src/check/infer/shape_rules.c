@@ -174,13 +174,6 @@ static const ShapeRule op_rules[] = {
 #include "catalog/ops.def"
 };
 
-typedef enum FunctionRowId {
-#define FUNCTION(id, signature, section, doc) FUNCTION_ID_##id,
-#include "catalog/functions.def"
-#undef FUNCTION
-    FUNCTION_ID_COUNT
-} FunctionRowId;
-
 static const ShapeRule function_rules[FUNCTION_ID_COUNT] = {
 #define SHAPE_FUNCTION(id, rule) [FUNCTION_ID_##id] = shape_rule_##rule,
 #include "catalog/shapes.def"
