@@ -8,6 +8,7 @@
 
 #include <readline/readline.h>
 
+#include "base/standard.h"
 #include "check/types.h"
 #include "eval/structs.h"
 #include "lexer/lexer.h"
@@ -227,6 +228,14 @@ static char *generate(const char *text, int state) {
     return memory_copy_string(item, strlen(item));
 }
 
+static char **take_matches(Candidates *candidates, const char *text) {
+    given = candidates;
+    char **matches = candidates->items.count ? rl_completion_matches(text, generate) : NULL;
+    for (size_t i = 0; i < candidates->items.count; i++) free(candidates->items.items[i]);
+    VECTOR_FREE(&candidates->items);
+    return matches;
+}
+
 static bool takes_file(const char *line) {
     return strncmp(line, ":load ", 6) == 0 || strncmp(line, ":save ", 6) == 0;
 }
@@ -258,7 +267,38 @@ static void offer_relations(Candidates *candidates) {
     }
 }
 
+static bool imports(const char *line) {
+    return strncmp(line, "import \"", strlen("import \"")) == 0;
+}
+
+// The standard library's next to those on disk, a part of the path at a time.
+static char **attempt_import(const char *text) {
+    Candidates candidates = {.prefix = "", .word = text};
+    for (size_t i = 0; i < standard_file_count; i++) {
+        const char *path = standard_files[i].path;
+        const char *slash =
+            strncmp(path, text, strlen(text)) == 0 ? strchr(path + strlen(text), '/') : NULL;
+        SCOPED_TEXT(part);
+        text_append(&part, path, slash ? (size_t)(slash - path) + 1 : strlen(path));
+        offer(&candidates, text_get(&part), "");
+    }
+    bool standard = candidates.items.count > 0;
+    char *file;
+    for (int state = 0; standard && (file = rl_filename_completion_function(text, state));
+         state = 1) {
+        offer(&candidates, file, "");
+        free(file);
+    }
+    char **matches = take_matches(&candidates, text);
+    if (!matches) return NULL;
+    size_t length = strlen(matches[0]);
+    rl_completion_append_character = '\0';
+    rl_completion_suppress_quote = length > 0 && matches[0][length - 1] == '/'; // it goes on
+    return matches;
+}
+
 static char **attempt(const char *text, int start, int end) {
+    if (rl_completion_quote_character && imports(rl_line_buffer)) return attempt_import(text);
     if (rl_completion_quote_character || takes_file(rl_line_buffer)) return NULL; // file names
     rl_attempted_completion_over = 1;
     rl_completion_append_character = '\0';
@@ -277,11 +317,7 @@ static char **attempt(const char *text, int start, int end) {
         offer_all(&candidates, &position, start);
         free(prefix);
     }
-    given = &candidates;
-    char **matches = candidates.items.count ? rl_completion_matches(text, generate) : NULL;
-    for (size_t i = 0; i < candidates.items.count; i++) free(candidates.items.items[i]);
-    VECTOR_FREE(&candidates.items);
-    return matches;
+    return take_matches(&candidates, text);
 }
 
 // A screenful at most, in place of readline's question whether to show hundreds; without what

@@ -386,6 +386,10 @@ class Session(unittest.TestCase):
         self.complete(t, ":devi", ":device")
         self.complete(t, ':load notes', ":load notes_of_today.txt")
         self.complete(t, 'read_file("notes', "notes_of_today.txt")
+        self.complete(t, 'import "std/met', 'import "std/metrics.tl')
+        self.complete(t, 'import "std/models/gpt-o', 'import "std/models/gpt-oss.tl"')
+        self.complete(t, 'import "std/mode', 'import "std/models/')
+        self.complete(t, 'import "notes', 'import "notes_of_today.txt')
         self.finish_clean(t)
 
     # --- commands
