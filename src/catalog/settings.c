@@ -23,6 +23,19 @@ const char *setting_nearest(const char *name) {
     return catalog_nearest(name, names, SETTING_COUNT);
 }
 
+const char *setting_meant(const char *name) {
+    static const char *const words[][2] = {
+        {"loss", "objective"},      {"cost", "objective"},          {"criterion", "objective"},
+        {"opt", "optimizer"},       {"optim", "optimizer"},         {"iterations", "epochs"},
+        {"steps", "epochs"},        {"max_epochs", "epochs"},       {"batch_size", "batch"},
+        {"schedule", "scheduler"},  {"early_stopping", "patience"}, {"validation", "validate"},
+        {"clip", "clip_grad_norm"}, {"log_every", "report_every"},  {"verbose", "progress"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(words[i][0], name) == 0) return words[i][1];
+    return NULL;
+}
+
 void setting_help(const char *name, Text *out) {
     bool all = strcmp(name, "learn") == 0;
     for (int i = 0; i < SETTING_COUNT; i++) {

@@ -26,6 +26,8 @@ extern const SettingRow setting_rows[SETTING_COUNT];
 SettingId setting_find(const char *name);
 // The nearest known setting to a misspelt one, or NULL.
 const char *setting_nearest(const char *name);
+// The setting that a word of other libraries means, as `loss` means objective; or NULL.
+const char *setting_meant(const char *name);
 // What `tl help learn` says of all of them, or `tl help epochs` of one; nothing for other words.
 void setting_help(const char *name, Text *out);
 

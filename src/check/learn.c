@@ -12,7 +12,8 @@ const Setting *learn_setting(const Node *node, SettingId id) {
 }
 
 static void report_setting(Checker *checker, const Word *word) {
-    const char *near = setting_nearest(word->text);
+    const char *meant = setting_meant(word->text),
+               *near = meant ? meant : setting_nearest(word->text);
     SCOPED_TEXT(help);
     if (near) text_format(&help, "did you mean `%s`?", near);
     ReportExtra extra = {.help = near ? text_get(&help) : "`tl help learn` lists the settings"};

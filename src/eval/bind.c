@@ -163,22 +163,23 @@ static int find_misfit(const Signature *signature, const Placement *placed, bool
 
 // --- errors
 
-static void list_parameters(const Signature *signature, Text *out) {
-    for (int i = 0; i < signature->count; i++)
-        text_format(out, i ? ", %s" : "%s", signature->params[i].name);
+static void list_parameters(const Signature *signature, int first, Text *out) {
+    for (int i = first; i < signature->count; i++)
+        text_format(out, i > first ? ", %s" : "%s", signature->params[i].name);
 }
 
 static void fail_too_many(const Signature *signature, const BuiltinArguments *a) {
     SCOPED_TEXT(names);
-    list_parameters(signature, &names);
-    size_t given = a->count + a->named_count;
-    if (signature->count == 0)
+    int receiver = strchr(signature->name, '.') != NULL; // of a method: it is not counted
+    list_parameters(signature, receiver, &names);
+    size_t given = a->count + a->named_count - (size_t)receiver;
+    int most = signature->count - receiver;
+    if (most == 0)
         fail(STATUS_ARITY, "%s takes no arguments, but %zu %s given", signature->name, given,
              given == 1 ? "was" : "were");
     else
         fail(STATUS_ARITY, "%s takes at most %d argument%s (%s), but %zu were given",
-             signature->name, signature->count, signature->count == 1 ? "" : "s", text_get(&names),
-             given);
+             signature->name, most, most == 1 ? "" : "s", text_get(&names), given);
 }
 
 // zeros(n, m), x.expand(2, 3): integers in several arguments where one list is wanted.

@@ -44,6 +44,11 @@ static Node *parse_entity(Parser *parser) {
             if (!parser_accept(parser, TOKEN_COMMA)) break;
         }
         if (!parser_close_bracket(parser, &outer, "entity type")) return NULL;
+    } else if (parser_is(parser, TOKEN_LEFT_BRACE) && !parser_at_new_line(parser)) {
+        return parser_fail_expected_help(
+            parser, "`=` before the names of the type",
+            parser_say(parser, "a closed type is written entity %s = {first, second}",
+                       node->as.entity.name.text));
     }
     return node_finish(parser, node);
 }

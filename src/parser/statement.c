@@ -349,6 +349,14 @@ static const char *help_of_setting(Parser *parser, const Node *node) {
     return parser_say(parser, "a setting of a learn block is written `%s: ...`", name);
 }
 
+// main() { ... }
+static bool is_section_called(const Node *value) {
+    if (!value || value->kind != NODE_CALL || value->as.call.callee->kind != NODE_NAME)
+        return false;
+    return value->as.call.count == 0 &&
+           strcmp(value->as.call.callee->as.name.word.text, "main") == 0;
+}
+
 static Node *fail_unfinished(Parser *parser, const Node *node) {
     const Token *token = parser_peek(parser);
     const Node *value = node->kind == NODE_EXPRESSION_STATEMENT ? node->as.expression.value : NULL;
@@ -391,6 +399,9 @@ static Node *fail_unfinished(Parser *parser, const Node *node) {
     if (parser_factor_help(parser)) help = parser_factor_help(parser);
     if (token->kind == TOKEN_LEFT_BRACE && parser_ahead(parser, 1)->kind == TOKEN_DOT_DOT)
         help = parser_fields_help;
+    if (token->kind == TOKEN_LEFT_BRACE && is_section_called(value))
+        help = parser_say(parser, "written %s { ... }, without parentheses, it runs by itself",
+                          value->as.call.callee->as.name.word.text);
     if (token->kind == TOKEN_LEFT_BRACE && is_nameless(parser))
         help = "the fields of a struct have names, as in { x: value }";
     if (token->kind == TOKEN_LEFT_BRACE && is_shorthand(parser))
@@ -488,13 +499,18 @@ static Node *fail_unclosed(Parser *parser, const Token *opener, const char *what
                 .notes[0].span = opener->span);
 }
 
+static const char *help_of_body(const Parser *parser) {
+    if (parser_is(parser, TOKEN_END)) return NULL;
+    return parser_is(parser, TOKEN_FAT_ARROW)
+               ? "a function without a name is written fn(x) { x * 2 }"
+               : "statements that belong together stand in braces";
+}
+
 // { statements }, with newlines counting again whatever brackets stand around.
 Node *parse_block(Parser *parser, const char *what) {
     if (!parser_is(parser, TOKEN_LEFT_BRACE))
         return parser_fail_expected_help(parser, parser_say(parser, "`{` to begin the %s", what),
-                                         parser_is(parser, TOKEN_END)
-                                             ? NULL
-                                             : "statements that belong together stand in braces");
+                                         help_of_body(parser));
     const Token *opener = parser_peek(parser);
     if (!parser_enter(parser)) return NULL;
     Context outer = parser_open_bracket(parser);

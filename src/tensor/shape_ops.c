@@ -117,31 +117,56 @@ Status op_run_concat(const OpCall *call, Tensor **results) {
     return join_many(call, tensor_concat, false, results);
 }
 
+// Whether one tensor of at least that rank was given where several are written one by one.
+static bool is_one(const OpCall *call, int rank) {
+    const Tensor *first = call->n_many > 0 ? call->many[0].tensor : NULL;
+    bool dim_is_last = call->n_many == 2 && !call->many[1].tensor && !op_has(call, ATTRIBUTE_dim);
+    return first && first->view.rank >= rank && (call->n_many == 1 || dim_is_last);
+}
+
+// Dimension 0 at the place of another, those before it one further to the left.
+static Shape order_of_rows(const Tensor *x, int at) {
+    Shape order = {.rank = x->view.rank};
+    for (int i = 0; i < order.rank; i++) order.dims[i] = i < at ? i + 1 : i == at ? 0 : i;
+    return order;
+}
+
+// One tensor is a list of its rows, as the literal that it was written as.
+static Status concat_one(Tensor *const *tensors, size_t count, int64_t dim, Tensor **out) {
+    (void)count;
+    Tensor *x = tensors[0];
+    TensorType row = tensor_type(x);
+    ASSERT(row.shape.rank > 1);
+    row.shape.rank--;
+    for (int i = 0; i < row.shape.rank; i++) row.shape.dims[i] = x->view.dims[i + 1];
+    int at;
+    TRY(shape_dim(&row, dim, &at));
+    Shape order = order_of_rows(x, at);
+    SCOPED_TENSOR(turned);
+    TRY(tensor_permute(x, &order, &turned));
+    row.shape.dims[at] *= x->view.dims[0];
+    return tensor_reshape(turned, &row.shape, out);
+}
+
 Status op_run_concat_each(const OpCall *call, Tensor **results) {
-    return join_many(call, tensor_concat, true, results);
+    return join_many(call, is_one(call, 2) ? concat_one : tensor_concat, true, results);
 }
 
 Status op_run_stack(const OpCall *call, Tensor **results) {
     return join_many(call, tensor_stack, false, results);
 }
 
-// One tensor is a list of its rows, as the literal that it was written as.
 static Status stack_one(Tensor *const *tensors, size_t count, int64_t dim, Tensor **out) {
     (void)count;
     Tensor *x = tensors[0];
-    Shape order = {.rank = x->view.rank};
     int at;
     TRY(op_dim(x, dim, &at));
-    for (int i = 0; i < order.rank; i++) order.dims[i] = i < at ? i + 1 : i == at ? 0 : i;
+    Shape order = order_of_rows(x, at);
     return tensor_permute(x, &order, out);
 }
 
 Status op_run_stack_each(const OpCall *call, Tensor **results) {
-    const Tensor *first = call->n_many > 0 ? call->many[0].tensor : NULL;
-    bool dim_is_last = call->n_many == 2 && !call->many[1].tensor && !op_has(call, ATTRIBUTE_dim);
-    if (first && first->view.rank > 0 && (call->n_many == 1 || dim_is_last))
-        return join_many(call, stack_one, true, results);
-    return join_many(call, tensor_stack, true, results);
+    return join_many(call, is_one(call, 1) ? stack_one : tensor_stack, true, results);
 }
 
 // Replaces *x by the next step's result.

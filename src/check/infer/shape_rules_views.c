@@ -416,10 +416,30 @@ static Status join(const RuleCall *call, bool stacks, const Fact **out) {
     return rule_give(call, result.dtype, &result.shape, out);
 }
 
+// One tensor is a list of its rows.
+static Status concat_one(const RuleCall *call, const TensorType *x, int64_t dim, const Fact **out) {
+    TensorType row = *x;
+    int at;
+    shape_remove_dim(&row.shape, 0);
+    TRY(shape_dim(&row, dim, &at));
+    row.shape.dims[at] = size_multiply(row.shape.dims[at], x->shape.dims[0]);
+    return rule_give(call, x->dtype, &row.shape, out);
+}
+
+// Whether one tensor is given where several are written one by one.
+static bool is_one(const RuleCall *call, Pieces *pieces) {
+    return call->rest && read_pieces(call, pieces) && pieces->count == 1;
+}
+
 Status shape_rule_concat(const RuleCall *call, const Fact **out) {
+    Pieces pieces = {0};
+    TensorType first;
+    bool one = is_one(call, &pieces);
+    if (one && !rule_type(pieces.items[0], &first)) return STATUS_OK;
+    if (one && first.shape.rank > 1) return concat_one(call, &first, pieces.dim, out);
     return join(call, false, out);
 }
-// One tensor is a list of its rows.
+
 static Status stack_one(const RuleCall *call, const TensorType *x, int64_t dim, const Fact **out) {
     Shape shape = x->shape;
     int at;
@@ -433,7 +453,7 @@ static Status stack_one(const RuleCall *call, const TensorType *x, int64_t dim, 
 Status shape_rule_stack(const RuleCall *call, const Fact **out) {
     Pieces pieces = {0};
     TensorType first;
-    bool one = call->rest && read_pieces(call, &pieces) && pieces.count == 1;
+    bool one = is_one(call, &pieces);
     if (one && !rule_type(pieces.items[0], &first)) return STATUS_OK;
     if (one && first.shape.rank > 0) return stack_one(call, &first, pieces.dim, out);
     return join(call, true, out);
