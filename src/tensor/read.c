@@ -4,29 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/half.h"
 #include "base/memory.h"
+#include "device/cpu/convert.h"
 #include "device/foretell.h"
 #include "tensor/scalar.h"
 
-static double load_float(const void *bytes, DType dtype, size_t index) {
-    switch (dtype) {
-    case DTYPE_BOOL:
-    case DTYPE_UINT8: return ((const uint8_t *)bytes)[index];
-    case DTYPE_INT8: return ((const int8_t *)bytes)[index];
-    case DTYPE_INT16: return ((const int16_t *)bytes)[index];
-    case DTYPE_INT32: return ((const int32_t *)bytes)[index];
-    case DTYPE_INT64: return (double)((const int64_t *)bytes)[index];
-    case DTYPE_FLOAT16: return (double)half_to_float(((const uint16_t *)bytes)[index]);
-    case DTYPE_BFLOAT16: return (double)bfloat_to_float(((const uint16_t *)bytes)[index]);
-    case DTYPE_FLOAT32: return (double)((const float *)bytes)[index];
-    default: return ((const double *)bytes)[index];
-    }
+// Elements that lie one behind the other as doubles, or as integers.
+static void to_floats(double *out, const void *elements, DType dtype, size_t count) {
+    cpu_convert()->load[COMPUTE_F64][dtype](out, elements, 1, (int64_t)count);
 }
 
-static int64_t load_integer(const void *bytes, DType dtype, size_t index) {
-    if (dtype == DTYPE_INT64) return ((const int64_t *)bytes)[index];
-    return integer_from_double(load_float(bytes, dtype, index));
+static void to_integers(int64_t *out, const void *elements, DType dtype, size_t count) {
+    cpu_convert()->load[COMPUTE_I64][dtype](out, elements, 1, (int64_t)count);
 }
 
 // The elements in row-major order, in the tensor's own dtype (quantised ones as float32), malloc'd.
@@ -61,7 +50,7 @@ Status tensor_read_floats(Tensor *tensor, double *out) {
     void *elements;
     DType dtype;
     TRY(download_elements(tensor, &elements, &dtype));
-    for (size_t i = 0; i < count; i++) out[i] = load_float(elements, dtype, i);
+    to_floats(out, elements, dtype, count);
     free(elements);
     return STATUS_OK;
 }
@@ -79,7 +68,7 @@ Status tensor_read_integers(Tensor *tensor, int64_t *out) {
     void *elements;
     DType dtype;
     TRY(download_elements(tensor, &elements, &dtype));
-    for (size_t i = 0; i < count; i++) out[i] = load_integer(elements, dtype, i);
+    to_integers(out, elements, dtype, count);
     free(elements);
     return STATUS_OK;
 }
@@ -160,8 +149,8 @@ Status tensor_read_edges(Tensor *tensor, int64_t edge, size_t count, double *flo
     else
         TRY(read_from(&reader, 0, 0));
     ASSERT(reader.out == elements + count * dtype_size(dtype));
-    for (size_t i = 0; i < count && floats; i++) floats[i] = load_float(elements, dtype, i);
-    for (size_t i = 0; i < count && integers; i++) integers[i] = load_integer(elements, dtype, i);
+    if (floats) to_floats(floats, elements, dtype, count);
+    if (integers) to_integers(integers, elements, dtype, count);
     return STATUS_OK;
 }
 
@@ -194,10 +183,11 @@ Status tensor_read_scalar(Tensor *tensor, Scalar *out) {
     ASSERT(dtype_size(dtype) <= sizeof bytes);
     TRY(buffer_download(tensor->view.buffer, tensor->view.offset, bytes, dtype_size(dtype)));
     if (dtype_is_float(dtype)) {
-        *out = (Scalar){.dtype = DTYPE_FLOAT64, .as.f = load_float(bytes, dtype, 0)};
+        out->dtype = DTYPE_FLOAT64;
+        to_floats(&out->as.f, bytes, dtype, 1);
     } else {
         out->dtype = dtype == DTYPE_BOOL ? DTYPE_BOOL : DTYPE_INT64;
-        out->as.i = load_integer(bytes, dtype, 0);
+        to_integers(&out->as.i, bytes, dtype, 1);
     }
     return STATUS_OK;
 }

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/number.h"
+#include "device/cpu/fold.h"
 #include "device/work.h"
 #include "tensor/compose.h"
 #include "tensor/random.h"
@@ -34,16 +35,29 @@ static Status last_row(const OpCall *call, Tensor *x, Tensor **out) {
     return compose_give(&row, out);
 }
 
-static Status read_row(const OpCall *call, Row *row) {
+static double row_fold(const Row *row, Fold fold) {
+    const FoldTable *folds = cpu_fold(COMPUTE_F64);
+    Wide state = folds->identity[fold];
+    folds->row[fold](&state, row->items, row->count, (Wide){0});
+    return state.f;
+}
+
+// The place of the first number that is as large as `top`, the largest of a row, or nan like it.
+static int64_t place_of(const Row *row, double top) {
+    return cpu_fold(COMPUTE_F64)->find(row->items, row->count, (Wide){.f = top});
+}
+
+// Reads the row, and gives its largest number.
+static Status read_row(const OpCall *call, Row *row, double *top) {
     SCOPED_TENSOR(last);
     TRY(last_row(call, call->inputs[0].tensor, &last));
     row->count = tensor_count(last);
-    row->items = memory_allocate_zeroed((size_t)row->count, sizeof *row->items);
-    Status status = tensor_read_floats(last, row->items);
-    for (int64_t i = 0; status == STATUS_OK && i < row->count; i++)
-        if (isnan(row->items[i]))
-            status = fail(STATUS_VALUE, "%s: number %lld is nan", call->op->name, (long long)i);
-    return status;
+    row->items = memory_allocate((size_t)row->count * sizeof *row->items);
+    TRY(tensor_read_floats(last, row->items));
+    *top = row_fold(row, FOLD_MAX);
+    if (!isnan(*top)) return STATUS_OK;
+    return fail(STATUS_VALUE, "%s: number %lld is nan", call->op->name,
+                (long long)place_of(row, *top));
 }
 
 // A rank-0 int64 tensor.
@@ -52,41 +66,48 @@ static Status give_choice(int64_t choice, Tensor **out) {
     return tensor_from_integers(&choice, &shape, DTYPE_INT64, out);
 }
 
-static int64_t largest(const Row *row) {
-    int64_t best = 0;
-    for (int64_t i = 1; i < row->count; i++)
-        if (row->items[i] > row->items[best]) best = i;
-    return best;
-}
-
 // Scores become weights in place: exp(score / temperature) relative to the largest.
-static Status weigh_scores(const OpCall *call, Row *row, double temperature) {
-    double top = row->items[largest(row)];
+static Status weigh_scores(const OpCall *call, Row *row, double top, double temperature) {
+    const FoldTable *folds = cpu_fold(COMPUTE_F64);
     if (top == -INFINITY)
         return fail(STATUS_VALUE, "%s: every score is -inf; there is nothing to choose",
                     call->op->name);
-    for (int64_t i = 0; i < row->count; i++) {
-        double score = row->items[i];
-        row->items[i] = isinf(top) ? (score == top ? 1 : 0) : exp((score - top) / temperature);
+    if (isinf(top)) {
+        for (int64_t i = 0; i < row->count; i++) row->items[i] = row->items[i] == top;
+    } else {
+        folds->scale_row(row->items, row->items, row->count, top, 1 / temperature);
+        folds->exp_row(row->items, row->items, row->count, 0);
     }
     return STATUS_OK;
 }
 
-static double row_total(const Row *row) {
-    double total = 0;
-    for (int64_t i = 0; i < row->count; i++) total += row->items[i];
-    return total;
+enum { BLOCK = 64 }; // numbers that pick passes by at once
+
+static double block_sum(const Row *row, int64_t first) {
+    int64_t left = row->count - first;
+    Row block = {row->items + first, left < BLOCK ? left : BLOCK};
+    return row_fold(&block, FOLD_SUM);
 }
 
 // The first index at which the running sum of weights passes the draw; never one of weight 0.
 static int64_t pick(const Row *weights, double draw) {
-    double target = draw * row_total(weights), running = 0;
-    int64_t last = 0;
-    for (int64_t i = 0; i < weights->count; i++) {
+    double total = 0, running = 0, before = 0;
+    int64_t first = 0, last = 0;
+    for (int64_t at = 0; at < weights->count; at += BLOCK) total += block_sum(weights, at);
+    double target = draw * total;
+    for (int64_t at = 0; at < weights->count && running <= target; at += BLOCK) {
+        double sum = block_sum(weights, at);
+        if (sum > 0) {
+            first = at;
+            before = running;
+        }
+        running += sum;
+    }
+    for (int64_t i = first; i < weights->count; i++) {
         if (weights->items[i] <= 0) continue;
         last = i;
-        running += weights->items[i];
-        if (running > target) return i;
+        before += weights->items[i];
+        if (before > target) return i;
     }
     return last; // the sum was rounded below the target
 }
@@ -96,7 +117,7 @@ static Status check_weights(const OpCall *call, const Row *row) {
         if (!(row->items[i] >= 0) || isinf(row->items[i]))
             return fail(STATUS_VALUE, "%s: probability %lld is %g; it must not be negative",
                         call->op->name, (long long)i, number_shown(row->items[i]));
-    if (row_total(row) > 0) return STATUS_OK;
+    if (row_fold(row, FOLD_SUM) > 0) return STATUS_OK;
     return fail(STATUS_VALUE, "%s: all probabilities are 0; there is nothing to choose",
                 call->op->name);
 }
@@ -108,7 +129,8 @@ static Status pick_one(const OpCall *call, const Row *weights, Tensor **out) {
 }
 
 static Status sample_probabilities(const OpCall *call, Row *row, Tensor **out) {
-    TRY(read_row(call, row));
+    double top;
+    TRY(read_row(call, row, &top));
     TRY(check_weights(call, row));
     return pick_one(call, row, out);
 }
@@ -124,9 +146,10 @@ static Status sample_scores(const OpCall *call, double temperature, Row *row, Te
     if (!(temperature >= 0))
         return fail(STATUS_VALUE, "%s: the temperature is %g; it must not be negative",
                     call->op->name, temperature);
-    TRY(read_row(call, row));
-    if (temperature <= GREEDY_TEMPERATURE) return give_choice(largest(row), out);
-    TRY(weigh_scores(call, row, temperature));
+    double top;
+    TRY(read_row(call, row, &top));
+    if (temperature <= GREEDY_TEMPERATURE) return give_choice(place_of(row, top), out);
+    TRY(weigh_scores(call, row, top, temperature));
     return pick_one(call, row, out);
 }
 
@@ -419,7 +442,7 @@ static Status draw_row(const OpCall *call, const Draws *draws, double *weights,
     TRY(check_weights(call, &row));
     for (int64_t i = 0; i < draws->n; i++) {
         if (device_is_interrupted()) return fail(STATUS_INTERRUPT, "interrupted");
-        if (row_total(&row) <= 0)
+        if (row_fold(&row, FOLD_SUM) <= 0)
             return fail(STATUS_VALUE,
                         "multinomial: %lld different classes were asked for, but only "
                         "%lld are possible",

@@ -370,6 +370,54 @@ static void test_sampling(void **state) {
     tensor_release(l);
 }
 
+// The first class at which the running sum passes the draw of a seed; *sure: rounding cannot change
+// it.
+static int64_t choice_of(const double *weights, int count, int64_t seed, bool *sure) {
+    OpAttributes a = {.given = ATTRIBUTE_BIT(seed) | ATTRIBUTE_BIT(dtype) | ATTRIBUTE_BIT(shape),
+                      .seed = seed,
+                      .dtype = DTYPE_FLOAT64};
+    Tensor *uniform = apply(OP_rand, &a, 0);
+    double draw, total = 0, running = 0;
+    OK(tensor_read_floats(uniform, &draw));
+    tensor_release(uniform);
+    for (int i = 0; i < count; i++) total += weights[i];
+    int choice = 0;
+    while ((running += weights[choice]) <= draw * total) choice++;
+    double below = draw * total - (running - weights[choice]), above = running - draw * total;
+    *sure = below > 1e-9 * total && above > 1e-9 * total;
+    return choice;
+}
+
+// Rows of any length, in which much cannot be chosen.
+static void test_sampling_of_many(void **state) {
+    (void)state;
+    const int counts[] = {1, 63, 64, 65, 128, 1000};
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        double weights[1000], scores[1000];
+        int count = counts[c], sure_ones = 0;
+        for (int i = 0; i < count; i++) {
+            bool never = count > 1 && (i % 3 == 0 || i > count * 3 / 4 || (i > 64 && i < 192));
+            weights[i] = never ? 0 : exp(i % 7);
+            scores[i] = never ? -INFINITY : 4 + i % 7 * 0.5;
+        }
+        Tensor *p = make_tensor(DTYPE_FLOAT64, SHAPE(count), weights),
+               *s = make_tensor(DTYPE_FLOAT32, SHAPE(count), scores);
+        for (int64_t seed = 0; seed < 100; seed++) {
+            OpAttributes a = {.given = ATTRIBUTE_BIT(seed) | ATTRIBUTE_BIT(temperature),
+                              .seed = seed,
+                              .temperature = 0.5};
+            bool sure;
+            int64_t choice = choice_of(weights, count, seed, &sure);
+            sure_ones += sure;
+            assert_true(!sure || choose(OP_sample, &a, p) == choice);
+            assert_true(!sure || choose(OP_temperature_sample, &a, s) == choice);
+        }
+        assert_true(sure_ones > 90);
+        tensor_release(p);
+        tensor_release(s);
+    }
+}
+
 static void test_multinomial(void **state) {
     (void)state;
     double p[] = {0, 2, 0, 0, 1, 1, 1, 1};
@@ -425,12 +473,13 @@ static void test_sampling_edges(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        BALANCED_TEST(test_distances),     BALANCED_TEST(test_entropies),
-        BALANCED_TEST(test_class_options), BALANCED_TEST(test_probabilities),
-        BALANCED_TEST(test_reductions),    BALANCED_TEST(test_loss_errors),
-        BALANCED_TEST(test_graph_scores),  BALANCED_TEST(test_ranks),
-        BALANCED_TEST(test_narrowing),     BALANCED_TEST(test_sampling),
-        BALANCED_TEST(test_multinomial),   BALANCED_TEST(test_sampling_edges),
+        BALANCED_TEST(test_distances),      BALANCED_TEST(test_entropies),
+        BALANCED_TEST(test_class_options),  BALANCED_TEST(test_probabilities),
+        BALANCED_TEST(test_reductions),     BALANCED_TEST(test_loss_errors),
+        BALANCED_TEST(test_graph_scores),   BALANCED_TEST(test_ranks),
+        BALANCED_TEST(test_narrowing),      BALANCED_TEST(test_sampling),
+        BALANCED_TEST(test_multinomial),    BALANCED_TEST(test_sampling_of_many),
+        BALANCED_TEST(test_sampling_edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
