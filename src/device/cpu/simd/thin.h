@@ -8,11 +8,23 @@
 #include "device/cpu/simd/blocks_grid.h"
 
 // Rows of b next to one or two rows of a, next to 3 or 4, and next to 5 to 8: as many sums as there
-// are registers for.
+// are registers for; next to one row of a where b lies in a cache.
 #if defined(TL_ISA_avx512)
-enum { DOT_COLUMNS_MAX = 4, DOT_COLUMNS_MORE = 4, DOT_COLUMNS_MOST = 2, PANEL_VECTORS = 4 };
+enum {
+    DOT_COLUMNS_MAX = 4,
+    DOT_COLUMNS_MORE = 4,
+    DOT_COLUMNS_MOST = 2,
+    DOT_COLUMNS_SMALL = 8,
+    PANEL_VECTORS = 4
+};
 #else
-enum { DOT_COLUMNS_MAX = 4, DOT_COLUMNS_MORE = 2, DOT_COLUMNS_MOST = 1, PANEL_VECTORS = 2 };
+enum {
+    DOT_COLUMNS_MAX = 4,
+    DOT_COLUMNS_MORE = 2,
+    DOT_COLUMNS_MOST = 1,
+    DOT_COLUMNS_SMALL = 4,
+    PANEL_VECTORS = 2
+};
 #endif
 enum {
     SHORT = 256, // a head's width is at most that

@@ -48,7 +48,7 @@ static __attribute__((unused)) void NAME(rest_prepare)(const ThinProduct *produc
 
 // Adds the products of the rest to totals[row][column].
 SIMD_INLINE void NAME(dot_rest)(const ThinProduct *product, const char *b, NAME(Tile) tile,
-                                VECTOR (*totals)[DOT_COLUMNS_MAX]) {
+                                VECTOR (*totals)[DOT_COLUMNS_SMALL]) {
     const NAME(Rest) *rest = tile.rest;
     const REAL *a = (const REAL *)product->a + tile.first * product->a_stride;
     int64_t item_bytes = tile.reader.item_bytes, partial = rest->count % WIDTH;
@@ -83,12 +83,12 @@ SIMD_INLINE void NAME(dot_rest)(const ThinProduct *product, const char *b, NAME(
 // so that a row's numbers do not depend on the others.
 SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME(Tile) tile) {
     const int rows = tile.rows, columns = tile.columns;
-    VECTOR sums[THIN_ROWS_MAX][DOT_COLUMNS_MAX] = {{{0}}};
+    VECTOR sums[THIN_ROWS_MAX][DOT_COLUMNS_SMALL] = {{{0}}};
     const REAL *a = (const REAL *)product->a + tile.first * product->a_stride;
     const char *b = product->b + column * product->b_stride_bytes;
     int64_t k = 0;
     for (; k + GROUP <= product->k; k += GROUP) {
-        VECTOR weights[DOT_COLUMNS_MAX][NAME(group_vectors)];
+        VECTOR weights[DOT_COLUMNS_SMALL][NAME(group_vectors)];
 #pragma GCC unroll 8
         for (int j = 0; j < columns; j++)
             tile.reader.group(b + j * product->b_stride_bytes, k, weights[j]);
@@ -112,17 +112,15 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
                 column * product->out_column_stride;
 #pragma GCC unroll 8
     for (int i = 0; i < rows; i++) {
-        REAL numbers[DOT_COLUMNS_MAX];
+        REAL numbers[DOT_COLUMNS_SMALL];
         int j = 0;
-        if (columns == 4) {
-            SUM_FOUR(sums[i], numbers);
-            j = 4;
-        }
+#pragma GCC unroll 2
+        for (; j + 4 <= columns; j += 4) SUM_FOUR(sums[i] + j, numbers + j);
 #pragma GCC unroll 4
         for (; j < columns; j++) numbers[j] = SUM(sums[i][j]);
         REAL *to = out + i * product->out_row_stride;
-        if (columns == 4 && product->out_column_stride == 1)
-            memcpy(to, numbers, sizeof numbers);
+        if (columns >= 4 && product->out_column_stride == 1)
+            memcpy(to, numbers, (size_t)columns * sizeof *numbers);
         else
             for (j = 0; j < columns; j++) to[j * product->out_column_stride] = numbers[j];
     }
@@ -134,8 +132,12 @@ static __attribute__((noinline, unused)) void NAME(dot_small)(const ThinProduct 
     int64_t column = 0;
     NAME(Rest) rest;
     NAME(rest_prepare)(product, reader.item_bytes, &rest);
-    for (; column + DOT_COLUMNS_MAX <= product->n; column += DOT_COLUMNS_MAX) NAME(dot_tile)
-    (product, column, (NAME(Tile)){0, 1, DOT_COLUMNS_MAX, reader, &rest, true});
+    for (; column + DOT_COLUMNS_SMALL <= product->n; column += DOT_COLUMNS_SMALL) NAME(dot_tile)
+    (product, column, (NAME(Tile)){0, 1, DOT_COLUMNS_SMALL, reader, &rest, true});
+    if (DOT_COLUMNS_MAX < DOT_COLUMNS_SMALL && column + DOT_COLUMNS_MAX <= product->n) {
+        NAME(dot_tile)(product, column, (NAME(Tile)){0, 1, DOT_COLUMNS_MAX, reader, &rest, true});
+        column += DOT_COLUMNS_MAX;
+    }
     for (; column < product->n; column++) NAME(dot_tile)
     (product, column, (NAME(Tile)){0, 1, 1, reader, &rest, true});
 }
