@@ -31,7 +31,7 @@ void memory_refuse(int64_t nth, size_t above);
 // the note that one was refused, and the end when it cannot be served at all.
 bool memory_refuses(size_t bytes);
 void memory_note_refusal(size_t bytes);
-_Noreturn void memory_end(size_t bytes);
+COLD _Noreturn void memory_end(size_t bytes);
 
 // An arena: everything allocated from it goes at once. Alignment 16.
 typedef struct ArenaBlock ArenaBlock;

@@ -19,6 +19,8 @@ typedef enum Status {
 
 #define MUST_USE __attribute__((warn_unused_result))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
+// What is hardly ever called: its calls are laid out of the way of what runs.
+#define COLD __attribute__((cold))
 #define LIKELY(c) __builtin_expect(!!(c), 1)
 #define UNLIKELY(c) __builtin_expect(!!(c), 0)
 
@@ -42,12 +44,12 @@ typedef struct ErrorRecord {
 
 // Records the error and returns `code`, so that `return fail(STATUS_SHAPE, "...")` reads well.
 // Texts longer than ERROR_TEXT_MAX end in "..." at a code point boundary.
-Status fail(Status code, const char *format, ...) PRINTF_LIKE(2, 3);
+COLD Status fail(Status code, const char *format, ...) PRINTF_LIKE(2, 3);
 // Adds to the error just recorded: a caret label, advice. Each returns the recorded code.
-Status fail_label(const char *format, ...) PRINTF_LIKE(1, 2);
-Status fail_help(const char *format, ...) PRINTF_LIKE(1, 2);
+COLD Status fail_label(const char *format, ...) PRINTF_LIKE(1, 2);
+COLD Status fail_help(const char *format, ...) PRINTF_LIKE(1, 2);
 // Gives the current error a place unless it has one.
-void error_place(Span span);
+COLD void error_place(Span span);
 // The current thread's error: borrowed, valid until the next fail() or error_clear().
 ErrorRecord *error_current(void);
 void error_clear(void);
@@ -60,6 +62,6 @@ const char *status_word(Status code);
     do {                                                                                           \
         if (UNLIKELY(!(condition))) assert_failed(#condition, __FILE__, __LINE__);                 \
     } while (0)
-_Noreturn void assert_failed(const char *condition, const char *file, int line);
+COLD _Noreturn void assert_failed(const char *condition, const char *file, int line);
 
 #endif

@@ -162,7 +162,7 @@ const Value *variable_peek(Frame *frame,
                            const VariableCode *variable); // NULL: no value; no failure
 const char *variable_name(const VariableCode *variable);
 void variable_set(Frame *frame, const VariableCode *variable, Value value); // takes the value
-Value fail_unset(const char *name, Span span);
+COLD Value fail_unset(const char *name, Span span);
 
 // operators.c and scalar.c
 const Code *lower_binary(Lowering *lowering, const Node *node);

@@ -12,7 +12,7 @@ bool path_from_file(SourcePos at, const char *path, Text *out);
 static inline bool stack_is_low(const Interp *interp) {
     return UNLIKELY((const char *)__builtin_frame_address(0) < interp->stack_limit);
 }
-Value fail_depth(const FunctionCode *function);
+COLD Value fail_depth(const FunctionCode *function);
 
 // Runs a function whose arguments lie in the first slots (the others ABSENT); releases every slot.
 // `called_at` is the place of the call.

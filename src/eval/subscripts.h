@@ -42,6 +42,6 @@ Status index_items(const SubscriptValue *subscripts, int count, IndexItem *items
 void index_items_release(const SubscriptValue *subscripts, IndexItem *items, int count);
 // A list index, negative from the end, as a position.
 Status sequence_position(Value index, size_t count, const char *what, size_t *out) MUST_USE;
-Status fail_no_index(Value object);
+COLD Status fail_no_index(Value object);
 
 #endif

@@ -32,7 +32,7 @@ Value value_guess(Value value);
 // Reads a rank-0 tensor as the plain number it holds; any other value stays. Never a new reference.
 Status value_read_number(Value *value) MUST_USE;
 // "x must be a list, but it is 5": records it and returns `code`.
-Status fail_kind(const char *what, const char *wanted, Value value);
+COLD Status fail_kind(const char *what, const char *wanted, Value value);
 
 // In a function that returns a Value: fails when the call fails.
 #define TRY_VALUE(call)                                                                            \
