@@ -327,28 +327,43 @@ static Status normalize(const Signature *signature, const Param *param, Value *v
     return STATUS_OK;
 }
 
+// An argument, or the default where there is none; `none` is as good as nothing.
+static Value or_default(const Param *param, Value value) {
+    bool none = value.kind == VALUE_NONE && param->default_kind == DEFAULT_ABSENT &&
+                param->kind != PARAM_ANY;
+    return none || value.kind == VALUE_ABSENT ? default_value(param) : value;
+}
+
+static bool is_name_with_nul(const Param *param, Value value) {
+    if (value.kind != VALUE_STRING) return false;
+    const String *string = string_end(value.as.string);
+    return param->named && strlen(string->bytes) < string->length;
+}
+
 static Status bind(const Builtin *form, const Placement *placed, BuiltinCall *call) {
     const Signature *signature = &form->signature;
     for (int i = 0; i < signature->count; i++) {
         const Param *param = &signature->params[i];
-        Value value = placed->values[i];
-        if (value.kind == VALUE_NONE && param->default_kind == DEFAULT_ABSENT &&
-            param->kind != PARAM_ANY)
-            value = value_absent();
-        if (value.kind == VALUE_ABSENT) value = default_value(param);
+        Value value = or_default(param, placed->values[i]);
         TRY(normalize(signature, param, &value));
-        if (value.kind == VALUE_STRING) {
-            const String *string = string_end(value.as.string);
-            if (param->named && strlen(string->bytes) < string->length)
-                return fail(STATUS_VALUE, "%s: %s is %s, and a name has no \\0 in it",
-                            signature->name, param->name, value_text(value).text);
-        }
+        if (is_name_with_nul(param, value))
+            return fail(STATUS_VALUE, "%s: %s is %s, and a name has no \\0 in it", signature->name,
+                        param->name, value_text(value).text);
         call->arguments[i] = value;
     }
     call->row = form;
     call->rest = placed->rest;
     call->rest_count = placed->rest_count;
     return STATUS_OK;
+}
+
+// Whether a parameter takes a value that is there as it is.
+static bool takes_plainly(const Param *param, Value value) {
+    const Acceptance *takes = &acceptance[param->kind];
+    if (takes->handle) return accepts(param, value, true);
+    if (param->kind == PARAM_DEVICE || !(takes->exact & 1u << value.kind)) return false;
+    if (value.kind == VALUE_TENSOR) return param->kind == PARAM_ANY || param->kind == PARAM_TENSOR;
+    return !is_name_with_nul(param, value);
 }
 
 // The commonest call: arguments by position of just the kinds that the only form wants. False: the
@@ -359,22 +374,14 @@ static bool bind_plain(const Builtin *row, const BuiltinArguments *a, BuiltinCal
     if (a->count > (size_t)signature->count) return false;
     for (size_t i = 0; i < (size_t)signature->count; i++) {
         const Param *param = &signature->params[i];
-        const Acceptance *takes = &acceptance[param->kind];
+        Value given = i < a->count ? a->positional[i] : value_absent();
         if (param->rest) return false;
-        if (i >= a->count) {
-            if (param->default_kind == DEFAULT_REQUIRED) return false;
-            call->arguments[i] = default_value(param);
-            if (normalize(signature, param, &call->arguments[i]) != STATUS_OK) return false;
-            continue;
-        }
-        Value value = a->positional[i];
-        if (takes->handle || param->kind == PARAM_DEVICE || !(takes->exact & 1u << value.kind) ||
-            (value.kind == VALUE_TENSOR && param->kind != PARAM_ANY))
+        if (given.kind == VALUE_ABSENT && param->default_kind == DEFAULT_REQUIRED) return false;
+        Value value = or_default(param, given);
+        bool defaults = value.kind == VALUE_ABSENT || given.kind == VALUE_ABSENT;
+        if (defaults ? normalize(signature, param, &value) != STATUS_OK
+                     : !takes_plainly(param, value))
             return false;
-        if (value.kind == VALUE_STRING) {
-            const String *string = string_end(value.as.string);
-            if (param->named && strlen(string->bytes) < string->length) return false;
-        }
         call->arguments[i] = value;
     }
     call->row = row;

@@ -192,15 +192,16 @@ typedef struct DirectRow {
     uint32_t inputs;       // those that are inputs
     int n_inputs;
     bool possible;
+    bool certain; // what it does not take so is not exactly of the kinds that it wants
     DirectParam params[PARAMETERS_MAX];
 } DirectRow;
 _Static_assert(PARAMETERS_MAX <= 32 && VALUE_CELL < 32, "a bit each");
 
-// Where forms of one name differ, only a tensor says for certain that this one is meant.
-static uint32_t direct_kinds(const Builtin *row, ParamKind kind) {
+// Where a name has several forms, only a tensor says for certain that this one is meant.
+static uint32_t direct_kinds(ParamKind kind, bool several) {
     enum { INT = 1u << VALUE_INT, NUMBER = INT | 1u << VALUE_FLOAT, TENSOR = 1u << VALUE_TENSOR };
     switch (kind) {
-    case PARAM_TENSOR: return row->next_overload ? TENSOR : TENSOR | NUMBER;
+    case PARAM_TENSOR: return several ? TENSOR : TENSOR | NUMBER;
     case PARAM_INT: return INT;
     case PARAM_NUMBER: return NUMBER;
     case PARAM_BOOL: return 1u << VALUE_BOOL;
@@ -237,15 +238,19 @@ static void set_default(Preparation *p, const Builtin *row, int index) {
 }
 
 static void make_direct(const Builtin *row, DirectRow *direct) {
+    const char *name = row->signature.name;
+    bool several = catalog_find(name, strlen(name))->next_overload != NULL;
     Preparation p;
     preparation_begin(&p, row);
     memset(&p.attributes, 0, sizeof p.attributes);
-    direct->possible = true;
+    direct->possible = direct->certain = true;
     for (int i = 0; i < row->signature.count; i++) {
         const Param *param = &row->signature.params[i];
         bool input = param->kind == PARAM_TENSOR, plain = has_plain_default(param);
         direct->possible = direct->possible && !param->rest;
-        direct->params[i].kinds = direct_kinds(row, param->kind);
+        direct->params[i].kinds = direct_kinds(param->kind, several);
+        direct->certain = direct->certain && !param->rest && direct->params[i].kinds != 0 &&
+                          param->kind != PARAM_SHAPE;
         direct->params[i].is_none = param->default_kind == DEFAULT_ABSENT;
         direct->params[i].input = input ? (int8_t)direct->n_inputs++ : -1;
         if (input)
@@ -392,7 +397,11 @@ bool op_invoke_plain(const Builtin *row, const BuiltinArguments *arguments, Valu
     if (row->kind != ROW_OP) return false;
     if (invoke_float(row, arguments, result)) return true;
     const DirectRow *direct = direct_row(row);
-    if (!place_directly(row, direct, arguments, &values)) return false;
+    while (!place_directly(row, direct, arguments, &values)) {
+        row = row->next_overload;
+        if (!direct->certain || !row || row->kind != ROW_OP) return false;
+        direct = direct_row(row);
+    }
     Preparation p;
     preparation_begin(&p, row);
     Status status = prepare_directly(&p, row, direct, &values, arguments->donated);
