@@ -35,15 +35,15 @@ static Status last_row(const OpCall *call, Tensor *x, Tensor **out) {
     return compose_give(&row, out);
 }
 
-static double row_fold(const Row *row, Fold fold) {
+static double folded(const Row *row, Fold fold) {
     const FoldTable *folds = cpu_fold(COMPUTE_F64);
     Wide state = folds->identity[fold];
     folds->row[fold](&state, row->items, row->count, (Wide){0});
     return state.f;
 }
 
-// The place of the first number that is as large as `top`, the largest of a row, or nan like it.
-static int64_t place_of(const Row *row, double top) {
+// The position of the first number that is as large as `top`, the largest of a row, or nan like it.
+static int64_t position_of(const Row *row, double top) {
     return cpu_fold(COMPUTE_F64)->find(row->items, row->count, (Wide){.f = top});
 }
 
@@ -54,10 +54,10 @@ static Status read_row(const OpCall *call, Row *row, double *top) {
     row->count = tensor_count(last);
     row->items = memory_allocate((size_t)row->count * sizeof *row->items);
     TRY(tensor_read_floats(last, row->items));
-    *top = row_fold(row, FOLD_MAX);
+    *top = folded(row, FOLD_MAX);
     if (!isnan(*top)) return STATUS_OK;
     return fail(STATUS_VALUE, "%s: number %lld is nan", call->op->name,
-                (long long)place_of(row, *top));
+                (long long)position_of(row, *top));
 }
 
 // A rank-0 int64 tensor.
@@ -86,7 +86,7 @@ enum { BLOCK = 64 }; // numbers that pick passes by at once
 static double block_sum(const Row *row, int64_t first) {
     int64_t left = row->count - first;
     Row block = {row->items + first, left < BLOCK ? left : BLOCK};
-    return row_fold(&block, FOLD_SUM);
+    return folded(&block, FOLD_SUM);
 }
 
 // The first index at which the running sum of weights passes the draw; never one of weight 0.
@@ -117,7 +117,7 @@ static Status check_weights(const OpCall *call, const Row *row) {
         if (!(row->items[i] >= 0) || isinf(row->items[i]))
             return fail(STATUS_VALUE, "%s: probability %lld is %g; it must not be negative",
                         call->op->name, (long long)i, number_shown(row->items[i]));
-    if (row_fold(row, FOLD_SUM) > 0) return STATUS_OK;
+    if (folded(row, FOLD_SUM) > 0) return STATUS_OK;
     return fail(STATUS_VALUE, "%s: all probabilities are 0; there is nothing to choose",
                 call->op->name);
 }
@@ -148,7 +148,7 @@ static Status sample_scores(const OpCall *call, double temperature, Row *row, Te
                     call->op->name, temperature);
     double top;
     TRY(read_row(call, row, &top));
-    if (temperature <= GREEDY_TEMPERATURE) return give_choice(place_of(row, top), out);
+    if (temperature <= GREEDY_TEMPERATURE) return give_choice(position_of(row, top), out);
     TRY(weigh_scores(call, row, top, temperature));
     return pick_one(call, row, out);
 }
@@ -442,7 +442,7 @@ static Status draw_row(const OpCall *call, const Draws *draws, double *weights,
     TRY(check_weights(call, &row));
     for (int64_t i = 0; i < draws->n; i++) {
         if (device_is_interrupted()) return fail(STATUS_INTERRUPT, "interrupted");
-        if (row_fold(&row, FOLD_SUM) <= 0)
+        if (folded(&row, FOLD_SUM) <= 0)
             return fail(STATUS_VALUE,
                         "multinomial: %lld different classes were asked for, but only "
                         "%lld are possible",
