@@ -62,11 +62,12 @@ static int run_standard_input(int count, char **arguments) {
     return command_run(&commands[0], count + 1, words);
 }
 
-static bool only_options(int count, char **arguments) {
+// How many words the options in front of all others take.
+static int leading_options(int count, char **arguments) {
     CommandLine line = {0};
     int index = 0;
     while (index < count && option_read(&line, arguments, count, &index)) continue;
-    return index == count;
+    return index;
 }
 
 // `--help` before any other word than options: behind a file it is the script's.
@@ -76,8 +77,21 @@ static bool asks_for_help(int count, char **arguments) {
     return false;
 }
 
+static int dispatch(int count, char **arguments);
+
+// `tl --device cpu run FILE`: the options go behind the command, which reads them.
+static int dispatch_reordered(int options, int count, char **arguments) {
+    SCOPED_MEMORY char **words = memory_allocate((size_t)count * sizeof *words);
+    for (int i = 0; i < count; i++)
+        words[i <= options ? (i + 1) % (options + 1) : i] = arguments[i];
+    return dispatch(count, words);
+}
+
 static int dispatch(int count, char **arguments) {
-    if (only_options(count, arguments)) return run_standard_input(count, arguments);
+    int options = leading_options(count, arguments);
+    if (options == count) return run_standard_input(count, arguments);
+    if (options > 0 && command_find(arguments[options]))
+        return dispatch_reordered(options, count, arguments);
     const char *word = arguments[0];
     if (strcmp(word, "--version") == 0) word = "version";
     if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) word = "help";

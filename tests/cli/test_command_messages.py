@@ -42,6 +42,15 @@ class CommandMessages(unittest.TestCase):
         result = run("--memory-limit", "1MB", "--memory-limit", "64MB", "--device", "cpu", "-e", "print(sum(ones([1024, 1024])))")
         self.assertEqual((result.status, result.out, result.err), (0, "1048576.0\n", ""))
 
+    def test_options_stand_before_a_command_or_behind_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "f.tl").write_text("print(args(), randint(0, 1000))\n")
+            behind = run("run", "--seed", "7", "--device", "cpu", "f.tl", "run", "--quiet", cwd=folder)
+            before = run("--seed", "7", "--device", "cpu", "run", "f.tl", "run", "--quiet", cwd=folder)
+            self.assertEqual((before.status, before.out, before.err), (behind.status, behind.out, behind.err))
+            self.assertTrue(before.out.startswith('["run", "--quiet"] '))
+            self.assertEqual(run("--json", "check", "f.tl", cwd=folder).out, "[]\n")
+
     def test_usage(self):
         for arguments, expected in USAGE:
             with self.subTest(arguments):
