@@ -82,8 +82,8 @@ static int dispatch(int count, char **arguments);
 // `tl --device cpu run FILE`: the options go behind the command, which reads them.
 static int dispatch_reordered(int options, int count, char **arguments) {
     SCOPED_MEMORY char **words = memory_allocate((size_t)count * sizeof *words);
-    for (int i = 0; i < count; i++)
-        words[i <= options ? (i + 1) % (options + 1) : i] = arguments[i];
+    words[0] = arguments[options];
+    for (int i = 1; i < count; i++) words[i] = arguments[i <= options ? i - 1 : i];
     return dispatch(count, words);
 }
 

@@ -350,7 +350,7 @@ static const char *help_of_setting(Parser *parser, const Node *node) {
 }
 
 // main() { ... }
-static bool is_section_called(const Node *value) {
+static bool is_main_called(const Node *value) {
     if (!value || value->kind != NODE_CALL || value->as.call.callee->kind != NODE_NAME)
         return false;
     return value->as.call.count == 0 &&
@@ -399,9 +399,8 @@ static Node *fail_unfinished(Parser *parser, const Node *node) {
     if (parser_factor_help(parser)) help = parser_factor_help(parser);
     if (token->kind == TOKEN_LEFT_BRACE && parser_ahead(parser, 1)->kind == TOKEN_DOT_DOT)
         help = parser_fields_help;
-    if (token->kind == TOKEN_LEFT_BRACE && is_section_called(value))
-        help = parser_say(parser, "written %s { ... }, without parentheses, it runs by itself",
-                          value->as.call.callee->as.name.word.text);
+    if (token->kind == TOKEN_LEFT_BRACE && is_main_called(value))
+        help = "written main { ... }, without parentheses, it runs by itself";
     if (token->kind == TOKEN_LEFT_BRACE && is_nameless(parser))
         help = "the fields of a struct have names, as in { x: value }";
     if (token->kind == TOKEN_LEFT_BRACE && is_shorthand(parser))

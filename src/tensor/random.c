@@ -157,11 +157,11 @@ static Status draw_shaped(const OpCall *call, DType fallback, KernelOptions *opt
         TRY(choose_##name(call, &options));                                                        \
         return draw_shaped(call, fallback, &options, results);                                     \
     }
-DRAWS(rand, DTYPE_FLOAT32)
-DRAWS(randn, DTYPE_FLOAT32)
-DRAWS(normal, DTYPE_FLOAT32)
-DRAWS(uniform, DTYPE_FLOAT32)
-DRAWS(randint, DTYPE_INT64)
+#define EACH_DRAW(F)                                                                               \
+    F(rand, DTYPE_FLOAT32)                                                                         \
+    F(randn, DTYPE_FLOAT32)                                                                        \
+    F(normal, DTYPE_FLOAT32) F(uniform, DTYPE_FLOAT32) F(randint, DTYPE_INT64)
+EACH_DRAW(DRAWS)
 #undef DRAWS
 
 // --- single numbers
@@ -169,13 +169,11 @@ DRAWS(randint, DTYPE_INT64)
 typedef Status (*ChooseDistribution)(const OpCall *call, KernelOptions *out);
 
 static ChooseDistribution chooser_of(const OpCall *call) {
-    OpRun run = call->op->run;
-    return run == op_run_rand      ? choose_rand
-           : run == op_run_randint ? choose_randint
-           : run == op_run_randn   ? choose_randn
-           : run == op_run_uniform ? choose_uniform
-           : run == op_run_normal  ? choose_normal
-                                   : NULL;
+#define CHOOSER(name, fallback)                                                                    \
+    if (call->op->run == op_run_##name) return choose_##name;
+    EACH_DRAW(CHOOSER)
+#undef CHOOSER
+    return NULL;
 }
 
 bool random_is_single(const OpCall *call) {

@@ -1,5 +1,7 @@
 // Strings: code points found through marks, appending that shares bytes, the NUL for functions of
 // C.
+#include <gc.h>
+
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "tests/library/calling.h"
@@ -41,6 +43,23 @@ static void test_slices_of_long_strings(void **state) {
             expect_bytes(string_slice(text, first, counts[i]), text->bytes + begin, end - begin);
         }
     }
+}
+
+// Where a string is cut near an end is found from there: marks would take room in every string that
+// a loop of `rest = rest[1:]` makes.
+static void test_cuts_at_the_ends_make_no_marks(void **state) {
+    (void)state;
+    enum { COUNT_OF_CUT = 20000, SIZE = 2 * COUNT_OF_CUT, MARKS = COUNT_OF_CUT / 16 * 8 };
+    Text bytes = {0};
+    for (int i = 0; i < COUNT_OF_CUT; i++) text_append_string(&bytes, "é");
+    const String *text = value_string(text_get(&bytes), bytes.length).as.string;
+    assert_int_equal(string_length(text), COUNT_OF_CUT);
+    for (int64_t start = 0; start < 2; start++) {
+        size_t before = GC_get_total_bytes();
+        expect_bytes(string_slice(text, start, COUNT_OF_CUT - 1), text_get(&bytes), SIZE - 2);
+        assert_in_range(GC_get_total_bytes() - before, SIZE - 2, SIZE + MARKS - 1);
+    }
+    text_free(&bytes);
 }
 
 static void test_characters_are_made_once(void **state) {
@@ -136,6 +155,7 @@ static void test_refused_bytes_are_an_error_or_an_empty_string(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slices_of_long_strings),
+        cmocka_unit_test(test_cuts_at_the_ends_make_no_marks),
         cmocka_unit_test(test_characters_are_made_once),
         cmocka_unit_test(test_appending_copies_seldom),
         cmocka_unit_test(test_both_of_two_that_append_keep_their_bytes),
