@@ -13,10 +13,13 @@ enum {
     ROW_BLOCK = 64,
     KEY_BLOCK = 256,
     KEY_CHUNK = 2 * KEY_BLOCK,
-    ROWS_OF_PANELS = 4, // for which keys are transposed
+    ROWS_OF_PANELS = 4, // for which keys and values are converted once
     ROWS_LEAST = 8,     // to a block, which reads all keys
+    ROWS_FETCHED = 32,  // of values, while their keys are scored
+    CACHE_LINE = 64,
     TASKS_OF_THREAD = 2,
     PARALLEL_WORK = 1 << 17,
+    PARALLEL_SUMS = 1 << 13, // numbers of chunks that are put together
 };
 _Static_assert(KEY_BLOCK % SCORE_PADDING == 0, "rows of scores have room for their padding");
 
@@ -111,6 +114,15 @@ static float row_exponentials_float(float *scores, int64_t count, float maximum)
 
 static void row_caps_float(float *scores, int64_t count, float cap) {
     matrix_simd()->row_caps(scores, count, cap);
+}
+
+static void row_sum_float(float *sums, float ours, const float *more, float theirs, int64_t count) {
+    matrix_simd()->row_sum(sums, ours, more, theirs, count);
+}
+
+static void row_sum_double(double *sums, double ours, const double *more, double theirs,
+                           int64_t count) {
+    for (int64_t i = 0; i < count; i++) sums[i] = sums[i] * ours + more[i] * theirs;
 }
 
 static void row_caps_double(double *scores, int64_t count, double cap) {
@@ -251,7 +263,7 @@ static void add_values(const Block *block, const Matrix *values) {
     ASSERT(values->rows <= KEY_BLOCK && values->columns == attention->value_width);
     bool direct =
         is_read_directly(attention, strip, values->dtype, values->column_stride, block->rows);
-    if (direct && block->rows > THIN_ROWS_MAX && values->columns > STRIP_NARROW_MAX &&
+    if (direct && block->rows >= ROWS_OF_PANELS && values->columns > STRIP_NARROW_MAX &&
         panels[values->dtype]) {
         panels[values->dtype](&product);
     } else if (direct) {
@@ -296,6 +308,15 @@ static int64_t end_chunk(Seen seen) {
     return (seen.end + KEY_CHUNK - 1) / KEY_CHUNK;
 }
 
+// Fetches the first rows of values that are read next, before anything else waits for them.
+static void fetch_first(const Matrix *values) {
+    int64_t item = (int64_t)dtype_size(values->dtype), bytes = values->columns * item;
+    if (values->column_stride != 1) return;
+    for (int64_t row = 0; row < minimum(ROWS_FETCHED, values->rows); row++)
+        for (int64_t byte = 0; byte < bytes; byte += CACHE_LINE)
+            __builtin_prefetch((const char *)values->data + row * values->row_stride * item + byte);
+}
+
 // Makes block->part of one chunk of the keys.
 static void sum_chunk(const Block *block, Seen seen, int64_t chunk) {
     const Attention *attention = block->attention;
@@ -308,6 +329,7 @@ static void sum_chunk(const Block *block, Seen seen, int64_t chunk) {
         int64_t count = minimum(KEY_BLOCK, end - first);
         Matrix some_keys = matrix_part(keys, first, 0, count, keys.columns);
         Matrix some_values = matrix_part(values, first, 0, count, values.columns);
+        fetch_first(&some_values);
         score_keys(block, &some_keys);
         for (int64_t row = 0; row < block->rows; row++) {
             int64_t end_seen = row_visible(block, row) - first;
@@ -442,16 +464,32 @@ static void run_parts(void *context, int64_t begin, int64_t end) {
     scratch_give(scratch);
 }
 
+// The sums of one row.
+static Sums sums_of_row(const Attention *attention, Sums sums, int64_t row) {
+    int64_t real = (int64_t)compute_bytes(attention->compute);
+    sums.values += row * attention->value_width * real;
+    sums.maxima += row * real;
+    sums.totals += row * real;
+    return sums;
+}
+
+// Each task is a row of a block.
 static void put_together(void *context, int64_t begin, int64_t end) {
     const Shared *shared = context;
-    const BlockSteps *steps = &block_steps[shared->attention->compute];
+    const Attention *attention = shared->attention;
+    const BlockSteps *steps = &block_steps[attention->compute];
     Block block;
-    char *scratch = take_block(shared->attention, &block);
-    for (int64_t head = begin; head < end; head++) {
+    char *scratch = take_block(attention, &block);
+    for (int64_t task = begin; task < end; task++) {
+        int64_t head = task / most_rows(attention), row = task % most_rows(attention);
         go_to(&block, head);
+        if (row >= block.rows) continue; // the last block of a head has fewer
+        block.first += row;
+        block.rows = 1;
         steps->start_rows(&block, &block.whole);
         for (int64_t chunk = 0; chunk < shared->chunks; chunk++) {
-            block.part = part_of(shared, head * shared->chunks + chunk);
+            Sums part = part_of(shared, head * shared->chunks + chunk);
+            block.part = sums_of_row(attention, part, row);
             steps->add_part(&block);
         }
         finish_block(&block);
@@ -471,7 +509,8 @@ static void run_shared(Shared *shared, int64_t heads) {
     shared->parts = scratch_take((size_t)(heads * shared->chunks) * bytes);
     int64_t alone = (int64_t)(PARALLEL_WORK / (work_of(attention, KEY_CHUNK) + 1)) + 1;
     cpu_parallel(heads * shared->chunks, alone, run_parts, shared);
-    if (!cpu_interrupted()) cpu_parallel(heads, heads, put_together, shared);
+    int64_t few = PARALLEL_SUMS / (shared->chunks * attention->value_width) + 1;
+    if (!cpu_interrupted()) cpu_parallel(heads * most_rows(attention), few, put_together, shared);
     scratch_give(shared->parts);
 }
 

@@ -57,8 +57,7 @@ static void NAME(weigh_row)(const Block *block, int64_t row, int64_t end, int64_
 static void NAME(add_product)(const Block *block) {
     REAL *sums = (REAL *)(void *)block->part.values;
     const REAL *product = (const REAL *)(const void *)block->product;
-    int64_t count = block->rows * block->attention->value_width;
-    for (int64_t i = 0; i < count; i++) sums[i] += product[i];
+    NAME(row_sum)(sums, 1, product, 1, block->rows * block->attention->value_width);
 }
 
 // Adds the sums of a chunk of keys to those of the chunks before. A row that sees none of its keys
@@ -77,7 +76,7 @@ static void NAME(add_part)(const Block *block) {
         *maximum = highest;
         REAL *sums = (REAL *)(void *)block->whole.values + row * width;
         const REAL *more = (const REAL *)(const void *)block->part.values + row * width;
-        for (int64_t i = 0; i < width; i++) sums[i] = sums[i] * ours + more[i] * theirs;
+        NAME(row_sum)(sums, ours, more, theirs, width);
     }
 }
 

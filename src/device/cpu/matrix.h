@@ -39,6 +39,10 @@ typedef struct ThinProduct {
     int64_t out_row_stride, out_column_stride;
     bool cached; // the matrix that b is a part of is small enough to lie in a cache
 } ThinProduct;
+typedef struct ThinRows { // of a or of b
+    int64_t first;
+    int count;
+} ThinRows;
 typedef void (*ThinKernel)(const ThinProduct *product);
 // How many rows of a are taken at once next to such a b: 16-bit floats are converted so cheaply
 // that more rows than leave the first-level cache to a cost more than they save.
@@ -106,6 +110,8 @@ typedef struct MatrixSimd {
     // Scores become exp(score - maximum), 0 when maximum is -inf; returns their sum.
     float (*row_exponentials)(float *scores, int64_t count, float maximum);
     void (*row_caps)(float *scores, int64_t count, float cap); // cap * tanh(score / cap)
+    // sums * ours + more * theirs; factors of 1 change no bits of a number.
+    void (*row_sum)(float *sums, float ours, const float *more, float theirs, int64_t count);
 } MatrixSimd;
 extern const MatrixSimd matrix_simd_base, matrix_simd_avx2, matrix_simd_avx512;
 static inline const MatrixSimd *matrix_simd(void) {

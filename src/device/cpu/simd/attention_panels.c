@@ -15,10 +15,11 @@ enum {
     FOUR = 4, // lanes that share a key
     KEYS_APART = LANES / FOUR,
     PANEL_KEYS = LANES,
-    KEYS_AHEAD = 32,   // of the one that is read, which are fetched
+    KEYS_AHEAD = 64,   // of those that are read, which are fetched into the second cache
     PANEL_DEPTH = 128, // a multiple of LANES
     VALUE_KEYS = 32,   // of a panel of values
     CACHE_LINE = 64,
+    SECOND_CACHE = 2,
 };
 _Static_assert(SCORE_PADDING % PANEL_KEYS == 0, "whole vectors of scores are stored");
 
@@ -81,14 +82,18 @@ SIMD_INLINE Floats sums_of_fours(const Floats *sums) {
     return EACH_FOUR(ab, cd, 0, 2, 4, 6) + EACH_FOUR(ab, cd, 1, 3, 5, 7);
 }
 
-// Makes KEYS_APART steps of a panel.
-SIMD_INLINE void steps_load(const char *keys, int64_t stride, LoadFloats load, PanelStep *steps) {
+// Makes KEYS_APART steps of a panel, and fetches what lies so many bytes ahead.
+SIMD_INLINE void steps_load(const char *keys, int64_t stride, LoadFloats load, int64_t ahead,
+                            PanelStep *steps) {
 #pragma GCC unroll 4
     for (int v = 0; v < FOUR; v++) {
         Floats lines[KEYS_APART];
         const char *key = keys + v * stride;
 #pragma GCC unroll 4
-        for (int i = 0; i < KEYS_APART; i++, key += FOUR * stride) lines[i] = load(key);
+        for (int i = 0; i < KEYS_APART; i++, key += FOUR * stride) {
+            __builtin_prefetch(key + ahead, 0, SECOND_CACHE);
+            lines[i] = load(key);
+        }
         fours_transpose(lines);
 #pragma GCC unroll 4
         for (int i = 0; i < KEYS_APART; i++) steps[i][v] = lines[i];
@@ -101,23 +106,20 @@ static __attribute__((noinline)) void steps_load_some(const ThinProduct *square,
     char filled[PANEL_KEYS][LANES * sizeof(float)] = {{0}};
     for (int64_t i = 0; i < square->n; i++)
         memcpy(filled[i], square->b + i * square->b_stride_bytes, (size_t)(square->k * item_bytes));
-    steps_load(filled[0], sizeof filled[0], load, steps);
+    steps_load(filled[0], sizeof filled[0], load, 0, steps);
 }
 
-// Makes the panel of the first keys of a part, and fetches those behind.
+// Makes the panel of the first keys of a part.
 SIMD_INLINE void panel_load(const ThinProduct *part, LoadFloats load, int64_t item_bytes,
                             PanelStep *panel) {
     int64_t stride = part->b_stride_bytes;
-    for (int i = 0; i < PANEL_KEYS; i++)
-        for (int64_t byte = 0; byte < part->k * item_bytes; byte += CACHE_LINE)
-            __builtin_prefetch(part->b + (KEYS_AHEAD + i) * stride + byte);
     ThinProduct square = *part;
     if (square.n > PANEL_KEYS) square.n = PANEL_KEYS;
     for (int64_t first = 0; first < part->k; first += LANES) {
         square.b = part->b + first * item_bytes;
         square.k = part->k - first < LANES ? part->k - first : LANES;
         if (square.n == PANEL_KEYS && square.k == LANES)
-            steps_load(square.b, stride, load, panel + first / FOUR);
+            steps_load(square.b, stride, load, KEYS_AHEAD * stride, panel + first / FOUR);
         else
             steps_load_some(&square, load, item_bytes, panel + first / FOUR);
     }
@@ -175,19 +177,18 @@ SIMD_INLINE void scores(const ThinProduct *product, LoadFloats load, int64_t ite
         }
 }
 
-// Makes panel[k, columns rounded up to VALUE_VECTORS vectors], and fetches the values behind.
+// Makes panel[k, columns rounded up to VALUE_VECTORS vectors].
 SIMD_INLINE void values_load(const ThinProduct *part, LoadFloats load, int64_t item_bytes,
                              Floats (*panel)[VALUE_VECTORS]) {
     const char *values = part->b;
-    for (int64_t key = 0; key < part->k; key++, values += part->b_stride_bytes) {
-        for (int64_t byte = 0; byte < part->n * item_bytes; byte += CACHE_LINE)
-            __builtin_prefetch(values + VALUE_KEYS * part->b_stride_bytes + byte);
-        if (part->n == VALUE_VECTORS * LANES) {
+    if (part->n == VALUE_VECTORS * LANES) {
+        for (int64_t key = 0; key < part->k; key++, values += part->b_stride_bytes)
 #pragma GCC unroll 4
             for (int v = 0; v < VALUE_VECTORS; v++)
                 panel[key][v] = load(values + v * LANES * item_bytes);
-            continue;
-        }
+        return;
+    }
+    for (int64_t key = 0; key < part->k; key++, values += part->b_stride_bytes) {
         char filled[VALUE_VECTORS * LANES * sizeof(float)] = {0};
         memcpy(filled, values, (size_t)(part->n * item_bytes));
         for (int v = 0; v < VALUE_VECTORS; v++)
@@ -197,11 +198,15 @@ SIMD_INLINE void values_load(const ThinProduct *part, LoadFloats load, int64_t i
 
 // What `rows` rows weigh of a panel, of whole vectors; the number of rows is a constant where this
 // is inlined, so that the sums stay in registers. Each is one chain of additions through all
-// panels.
-SIMD_INLINE void rows_by_values(const ThinProduct *part, int64_t row, const int rows, bool more,
-                                const Floats (*panel)[VALUE_VECTORS]) {
+// panels. The first rows fetch the values behind those of the panel.
+SIMD_INLINE void rows_by_values(const ThinProduct *part, ThinRows of_a, bool more,
+                                const Floats (*panel)[VALUE_VECTORS], int64_t item_bytes) {
+    const int64_t row = of_a.first;
+    const int rows = of_a.count;
     const float *a = (const float *)part->a + row * part->a_stride;
     float *out = (float *)part->out + row * part->out_row_stride;
+    const char *next = row == 0 ? part->b + KEYS_AHEAD * part->b_stride_bytes : part->b;
+    int64_t next_step = row == 0 ? part->b_stride_bytes : 0;
     Floats sums[VALUE_ROWS][VALUE_VECTORS];
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++)
@@ -209,12 +214,15 @@ SIMD_INLINE void rows_by_values(const ThinProduct *part, int64_t row, const int 
         for (int v = 0; v < VALUE_VECTORS; v++)
             sums[i][v] =
                 more ? float_vector_at(out + i * part->out_row_stride + v * LANES) : (Floats){0};
-    for (int64_t key = 0; key < part->k; key++)
+    for (int64_t key = 0; key < part->k; key++, next += next_step) {
+        for (int64_t byte = 0; byte < VALUE_VECTORS * LANES * item_bytes; byte += CACHE_LINE)
+            __builtin_prefetch(next + byte, 0, SECOND_CACHE);
 #pragma GCC unroll 4
         for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
             for (int v = 0; v < VALUE_VECTORS; v++)
                 sums[i][v] += panel[key][v] * a[i * part->a_stride + key];
+    }
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i++)
 #pragma GCC unroll 4
@@ -225,21 +233,22 @@ SIMD_INLINE void rows_by_values(const ThinProduct *part, int64_t row, const int 
 // The same for one row of fewer columns.
 static __attribute__((noinline)) void row_by_some_values(const ThinProduct *part, int64_t row,
                                                          bool more,
-                                                         const Floats (*panel)[VALUE_VECTORS]) {
+                                                         const Floats (*panel)[VALUE_VECTORS],
+                                                         int64_t item_bytes) {
     float filled[VALUE_VECTORS * LANES] = {0};
     float *out = (float *)part->out + row * part->out_row_stride;
     ThinProduct alone = *part;
     alone.a = (const float *)part->a + row * part->a_stride;
     alone.out = filled;
     if (more) memcpy(filled, out, (size_t)part->n * sizeof *out);
-    rows_by_values(&alone, 0, 1, more, panel);
+    rows_by_values(&alone, (ThinRows){0, 1}, more, panel, item_bytes);
     memcpy(out, filled, (size_t)part->n * sizeof *out);
 }
 
 SIMD_INLINE void weigh_values(const ThinProduct *product, LoadFloats load, int64_t item_bytes) {
     const int64_t width = VALUE_VECTORS * LANES;
-    for (int64_t column = 0; column < product->n; column += width)
-        for (int64_t key = 0; key < product->k; key += VALUE_KEYS) {
+    for (int64_t key = 0; key < product->k; key += VALUE_KEYS)
+        for (int64_t column = 0; column < product->n; column += width) {
             Floats panel[VALUE_KEYS][VALUE_VECTORS];
             ThinProduct part = *product;
             part.a = (const float *)part.a + key;
@@ -250,10 +259,11 @@ SIMD_INLINE void weigh_values(const ThinProduct *product, LoadFloats load, int64
             values_load(&part, load, item_bytes, panel);
             int64_t row = 0;
             for (; part.n == width && row + VALUE_ROWS <= part.rows; row += VALUE_ROWS)
-                rows_by_values(&part, row, VALUE_ROWS, key > 0, panel);
+                rows_by_values(&part, (ThinRows){row, VALUE_ROWS}, key > 0, panel, item_bytes);
             for (; part.n == width && row < part.rows; row++)
-                rows_by_values(&part, row, 1, key > 0, panel);
-            for (; row < part.rows; row++) row_by_some_values(&part, row, key > 0, panel);
+                rows_by_values(&part, (ThinRows){row, 1}, key > 0, panel, item_bytes);
+            for (; row < part.rows; row++)
+                row_by_some_values(&part, row, key > 0, panel, item_bytes);
         }
 }
 

@@ -126,6 +126,10 @@ SIMD_INLINE Floats floats_tanh(Floats x) {
     return (Floats)(((Ints)small & near) | (((Ints)large | signs) & ~near));
 }
 
+static void row_sum(float *sums, float ours, const float *more, float theirs, int64_t count) {
+    for (int64_t i = 0; i < count; i++) sums[i] = sums[i] * ours + more[i] * theirs;
+}
+
 // Within -cap and cap; the same bits wherever a number stands.
 static void row_caps(float *scores, int64_t count, float cap) {
     for (int64_t i = 0; i < count; i += LANES) {
@@ -152,4 +156,5 @@ const MatrixSimd ISA(matrix_simd) = {
     .row_maximum = row_maximum,
     .row_exponentials = row_exponentials,
     .row_caps = row_caps,
+    .row_sum = row_sum,
 };

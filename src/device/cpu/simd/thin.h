@@ -32,11 +32,6 @@ enum {
     LINE = 64,   // bytes of a cache's line
 };
 
-typedef struct ThinRows { // of a or of b
-    int64_t first;
-    int count;
-} ThinRows;
-
 #define REAL float
 #define VECTOR Floats
 #define WIDTH LANES
