@@ -79,6 +79,19 @@ static void test_plateau(void **state) {
     assert_true(scheduler_rate(&other, 0.2) == 0.2); // a rate below the lowest is not raised to it
 }
 
+// Below zero a fall is measured by the size of the best loss, too.
+static void test_plateau_below_zero(void **state) {
+    (void)state;
+    Scheduler plateau = scheduler_of(SCHEDULER_plateau, NULL, 0);
+    const double losses[] = {-1, -1.02, -1.025, -1.03, -1.05};
+    const double want[] = {0.8, 0.8, 0.8, 0.4, 0.4};
+    for (int i = 0; i < 5; i++) {
+        scheduler_note(&plateau, losses[i]);
+        double rate = scheduler_rate(&plateau, 0.8);
+        if (fabs(rate - want[i]) > 1e-12) fail_msg("after loss %d the rate is %g", i, rate);
+    }
+}
+
 static void test_errors(void **state) {
     (void)state;
     Scheduler scheduler = {.id = SCHEDULER_step};
@@ -94,9 +107,8 @@ static void test_errors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_all_epochs),
-        cmocka_unit_test(test_plateau),
+        cmocka_unit_test(test_rates),   cmocka_unit_test(test_all_epochs),
+        cmocka_unit_test(test_plateau), cmocka_unit_test(test_plateau_below_zero),
         cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

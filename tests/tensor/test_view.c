@@ -337,6 +337,10 @@ static void test_quantised_views(void **state) {
     assert_type(out, "q8_0[4, 64]");
     tensor_release(out);
     tensor_release(column);
+    OK(tensor_new(device, DTYPE_FLOAT32, &shape, &column));
+    FAILS(STATUS_DTYPE, "concat cannot take q8_0[4, 64]: quantised tensors are read-only weights",
+          tensor_concat((Tensor *const[]){column, w}, 2, 0, &out));
+    tensor_release(column);
     tensor_release(w);
 }
 
