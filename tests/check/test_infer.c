@@ -72,6 +72,11 @@ static const FactCase facts[] = {
     {"let l = [1]\nl.push(2)\nlet x = zeros([ones([2, 3]).shape[0], 4])", "float32[2, 4]"},
     {"let x = zeros([len(args()), 3, 0]).flatten()", "float32[0]"},
     {"let x = zeros([0, 3, len(args())]).flatten()", "float32[0]"},
+    // A variable that a learn block has left takes over the last value of the next one.
+    {"let w = learnable([1.0])\n"
+     "learn { objective: sum(w), epochs: 1\n let v = 3 }\n"
+     "learn { objective: sum(w), epochs: 1\n let v = [1.0] }\nlet x = v",
+     "unknown"},
     // Ways that join: both write, one writes, neither comes to the end.
     {"let x = ones([2, 3])\nif len(args()) > 0 { x = ones([2, 4]) } else { x = ones([2, 5]) }",
      "float32[2, ?]"},

@@ -51,6 +51,10 @@ let cache = KVCache::new(1)
 cache.append(0, ones([1, 2]), ones([1, 2]))
 bench sums { sum(ones([10])) }
 print(if len(xs) > 1 { "many" } else { "few" })""",
+    "sizes that have names": """fn first(x: Tensor[1, N], y: Tensor[N, 1]) {
+    print(flatten(x)[0, 0]) // tensor[N] has 1 dimension, but the index names 2
+    print(flatten(y)[0, 0]) // tensor[N] has 1 dimension, but the index names 2
+}""",
     "replaced": f"""let x = 5
 let x = 6 // {REPLACED % "x"}
 let read = 1
