@@ -98,9 +98,10 @@ class Exits(unittest.TestCase):
             self.assertEqual(process.stderr.readline(), b"ready\n")
             time.sleep(0.1)
             process.send_signal(number)
-            _, err = process.communicate(timeout=60)
+            out, err = process.communicate(timeout=60)
             self.assertEqual(process.returncode, status, err.decode())
             self.assertIn(NO_LEAK, err.decode())
+            return out.decode()
 
     def test_interrupt_in_a_loop(self):
         self.signalled("let x = ones([100])\neprint(\"ready\")\nwhile true { x = x + 1.0 }", signal.SIGINT, 130)
@@ -131,6 +132,15 @@ class Exits(unittest.TestCase):
 
     def test_interrupt_in_sleep(self):
         self.signalled("let x = ones([512, 512])\neprint(\"ready\")\nsleep(60)", signal.SIGINT, 130)
+
+    def test_interrupt_while_exit_leaves_a_learn_block(self):
+        """exit ends the block, too: it is not reported as one that an interrupt has ended early."""
+        said = self.signalled(
+            "struct Slow { n: int }\nimpl Drop for Slow { fn drop(self) { eprint(\"ready\")\n sleep(60) } }\n"
+            "let w = learnable(ones([2]))\nlearn {\n optimizer: sgd(lr: 0.01)\n epochs: 3\n report_every: 0\n"
+            " for epoch in range(epochs) {\n  backward(sum(w ** 2))\n"
+            "  if epoch == 1 { let slow = Slow { n: 1 }\n   exit(7) }\n }\n}\n", signal.SIGINT, 130)
+        self.assertEqual(said, "")
 
     def test_interrupt_is_not_caught(self):
         self.signalled("eprint(\"ready\")\nwhile true { try { while true { } } catch e { } }", signal.SIGINT, 130)

@@ -188,6 +188,20 @@ class Session(unittest.TestCase):
         self.assertEqual(t.line("r.epochs > 0 and w[0] < 1.0 and len(r.losses) == r.epochs"), "true\n")
         self.finish_clean(t)
 
+    def test_ctrl_c_keeps_the_last_step_under_patience(self):
+        """The parameters of the best epoch come back at the end of a block, not when it is interrupted."""
+        t = self.open()
+        t.line("tensor w: float32[2] learnable = [1.0, 1.0]")
+        t.raw = b""
+        t.send("r = learn { objective: sum(w * w), optimizer: sgd(lr: 0.000001), epochs: 100000000,"
+               " validate: 1.0 + epoch, patience: 100000000, progress: false }\r")
+        time.sleep(1)
+        t.send("\x03")
+        t.wait_prompt()
+        self.assertEqual(t.line("r.stopped"), '"interrupt"\n')
+        self.assertEqual(t.line("r.epochs > 2 and w[0] < 0.999997"), "true\n")
+        self.finish_clean(t)
+
     def test_ctrl_c_in_the_last_kernel_of_a_line(self):
         t = self.open()
         t.line("a = rand([6000, 6000]); x = 1")
