@@ -293,6 +293,15 @@ class Words(unittest.TestCase):
             self.assertEqual((found["claim"], found["peak"]), ("estimate", None))
             self.assertGreater(found["estimate"], 30 * 256 * 256 * 4)
 
+    def test_numbers_of_tensors_for_parameters_that_are_float(self):
+        code = ("fn scaled(x, by: float) -> float { norm(x) * by }\nlet x = randn([100])\n"
+                "let sized: float = int(sum(x))\nprint(scaled(x, float(sum(x))), scaled(x, sized), scaled(x, sum(x)))\n")
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "program.tl").write_text(code)
+            found = foretold("program.tl", cwd=folder)
+            peak, result = measured("program.tl", cwd=folder)
+            self.assertEqual((result.status, found["claim"], found["peak"]), (0, "exact", peak), result.err)
+
     def test_what_is_shown_takes_no_memory(self):
         """An assertion that fails shows its values, where a program that is foretold takes it to hold."""
         begin = "let x = randn([3, 200, 300])\nlet y = transpose(x, 0, 2)\n"
