@@ -251,6 +251,12 @@ class Constraints(unittest.TestCase):
             print(generate(m, "a", 20, constraint: regex("a|ab"), samplers: list(fn(l) { l }), details: true).finish)
         ''', "end\n")
 
+    def test_schemas_at_once_may_have_other_titles(self):
+        self.says(r'''
+            let c = json_schema({"allOf": list({"type": "null", "title": "a", "description": "b"}, {"title": "c", "description": "d"})})
+            print(generate(m, "a", 9, constraint: c, seed: 1))
+        ''', "null\n")
+
     def test_refusals(self):
         for body, expected in [
             ('json_schema({"type": "string", "not": {}})', 'json_schema: the keyword "not" is not supported'),

@@ -88,6 +88,8 @@ SAFETENSORS = [
     (safetensors(entry(shape=3)), "s.safetensors: tensor `t`: its shape is not a list of at most 8 sizes"),
     (safetensors(entry(shape=[-2])), "s.safetensors: tensor `t`: its shape holds something that is not a size"),
     (safetensors(entry(data_offsets=[0])), "s.safetensors: tensor `t`: its data_offsets are not two offsets"),
+    (safetensors(entry(shape=[1 << 40, 1 << 40], data_offsets=[0, 0])),
+     "s.safetensors: tensor `t` is float32[1099511627776, 1099511627776], but has 0 bytes"),
     (safetensors(entry(data_offsets=[0, 9]), bytes(8)), "s.safetensors: tensor `t` lies at bytes 0 to 9 of 8"),
     (safetensors(entry(shape=[3]), bytes(8)), "s.safetensors: tensor `t` is float32[3], but has 8 bytes"),
     (safetensors({**entry(), "u": entry()["t"]}, bytes(8)), "s.safetensors: tensors `t` and `u` overlap"),

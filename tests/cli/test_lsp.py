@@ -203,6 +203,13 @@ class Features(Server):
         self.assertEqual(sorted(self.completed(text + "let m = nn.Mlp::new([2, 1])\nm.")),
                          ["activation", "forward", "layers"])
 
+    def test_completion_of_an_imports_variables(self):
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "unit.tl").write_text("let width = 3\nlet wide = width + 1\nfn widen(x) { x + wide }\n")
+            text = f'import "{folder}/unit.tl" as unit\n'
+            self.client.open(text)
+            self.assertEqual(sorted(self.completed(text + "let m = unit.wid")), ["wide", "widen", "width"])
+
     def test_completion_is_short(self):
         self.client.open("x = 1\n")
         self.client.change("x = 1\nunknown(x).")

@@ -347,6 +347,17 @@ class ModelCommands(unittest.TestCase):
             print([t.name for t in m.tensors() if t.dtype == "q6_k"], m.meta("general.file_type"))"""
         self.assertEqual(self.tl("-e", code).out, '["output.weight", "blk.2.attn_v.weight", "blk.2.ffn_down.weight"] 15\n')
 
+    def test_quantize_leaves_what_is_added_as_it_is(self):
+        made = self.tl("-e", """
+            fn matrix(rows, columns) { ({"weight": randn([rows, columns])}) }
+            let net = {"token_embd": matrix(8, 32), "token_types": matrix(2, 32), "position_embd": matrix(8, 32)}
+            save_model(net, "tables.gguf", meta: {"general.architecture": "bert"})""")
+        self.assertEqual(made.err, "")
+        self.assertEqual(self.tl("quantize", "tables.gguf", "small.gguf", "q8_0").err, "")
+        code = 'print([t.name + " " + t.dtype for t in load_model("small.gguf").tensors()])'
+        self.assertEqual(self.tl("-e", code).out,
+                         '["token_embd.weight q8_0", "token_types.weight float32", "position_embd.weight float32"]\n')
+
     def test_quantize_rows_that_are_not_multiples(self):
         result = self.tl("quantize", self.model, "a.gguf", "q4_k")
         self.assertEqual(result.err, "note: 37 matrices have rows that are not multiples of a block; they are of a type that fits instead\n")

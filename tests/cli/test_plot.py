@@ -266,6 +266,7 @@ class Errors(unittest.TestCase):
             ("plot([1, 2], bins: 3)", "bins are for histograms, not for a line"),
             ('plot([1, 2], kind: "histogram", bins: -3)', "bins must be 1 to 1000, not -3"),
             ('plot([1, 2], kind: "histogram", log_x: true)', "logarithmic axes are for lines and scatters, not for a histogram"),
+            ('plot([1, 2], kind: "histogram", log_y: true)', "logarithmic axes are for lines and scatters, not for a histogram"),
             ("plot([1e308, -1e308])", "numbers from -1e+308 to 1e+308 do not fit on one axis"),
             ("plot(ones([17, 3]))", "a plot shows at most 16 series of values"),
             ('plot([1, 2], labels: ["a", "b"])', "there are 2 labels for 1 series of values"),

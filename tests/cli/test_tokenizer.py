@@ -178,6 +178,9 @@ class Tokenizers(unittest.TestCase):
         # "▁ab": "▁" + "ab" is -5.5, "▁a" + "b" -6, "▁ab" -5.
         rows = self.made(UNIGRAM, ["ab", "abc ab", "axb"])
         self.assertEqual(rows, [[[5], "ab"], [[5, 6, 5], "abc ab"], [[2, 0, 3], "a<unk>b"]])
+        # A letter that only longer pieces begin with may be unknown: "xb" + unknown is -26, unknown + "by" -19.
+        longer = {**UNIGRAM, "model": {**UNIGRAM["model"], "vocab": [*UNIGRAM["model"]["vocab"], ["xb", -8], ["by", -1]]}}
+        self.assertEqual(self.made(longer, ["axb", "axby"]), [[[2, 7], "axb"], [[2, 0, 8], "a<unk>by"]])
 
     def test_wrong_files(self):
         self.assertIn("is not a tokenizer: line 1", self.refused("{"))
