@@ -315,6 +315,34 @@ static void test_attention_extremes_many(void **state) {
     for (int i = 0; i < 4; i++) array_free(all[i]);
 }
 
+// A query of NaN next to more keys than are summed at once.
+static void check_attention_nan(DType dtype) {
+    enum { QUERIES = 2, KEYS = 2500, WIDTH = 4 };
+    Array all[4]; // q, k, v, out
+    for (int i = 0; i < 4; i++) {
+        int64_t dims[4] = {1, i % 3 == 0 ? QUERIES : KEYS, 1, WIDTH};
+        array_make(&all[i], dtype, LAYOUT_PLAIN, 4, dims);
+        for (int64_t at = 0; at < dims[1] * WIDTH; at++) array_set(&all[i], at, 1);
+    }
+    for (int i = 0; i < WIDTH; i++) array_set(&all[0], i, NAN);
+    KernelCall call = {
+        .n_inputs = 3, .n_outputs = 1, .op_name = "attention", .options.scalars = {1}};
+    for (int i = 0; i < 3; i++) call.inputs[i].view = array_view(&all[i]);
+    call.outputs[0] = array_view(&all[3]);
+    assert_int_equal(run_kernel(KERNEL_ATTENTION, &call), STATUS_OK);
+    for (int i = 0; i < WIDTH; i++) {
+        assert_true(isnan(array_get(&all[3], i)));
+        assert_true(fabs(array_get(&all[3], WIDTH + i) - 1) < 1e-5);
+    }
+    for (int i = 0; i < 4; i++) array_free(&all[i]);
+}
+
+static void test_attention_nan_to_many_keys(void **state) {
+    (void)state;
+    check_attention_nan(DTYPE_FLOAT32);
+    check_attention_nan(DTYPE_FLOAT64);
+}
+
 static void check_rope(DType dtype, Layout layout, bool half_style, int64_t rotary, int64_t offset,
                        bool tables) {
     enum { BATCH = 2, ROWS = 5, HEADS = 3 };
@@ -392,6 +420,7 @@ static int suite(void) {
         cmocka_unit_test(test_attention_of_many_heads),
         cmocka_unit_test(test_attention_extremes),
         cmocka_unit_test(test_attention_extremes_many),
+        cmocka_unit_test(test_attention_nan_to_many_keys),
         cmocka_unit_test(test_rope),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
