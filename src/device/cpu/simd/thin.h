@@ -59,11 +59,6 @@ enum {
 #undef SUM
 #undef SUM_FOUR
 
-// A product that calls reader.group for each group of b. A product of each dtype's own is much
-// code, which only element types have; most quantised ones are multiplied in other ways
-// (device/cpu/repacked.h).
-void ISA(dot_groups)(const ThinProduct *product, float_Reader reader);
-
 #define KIND_BOOL(code)
 #define KIND_INT(code)
 #define KIND_FLOAT(code)                                                                           \
@@ -95,6 +90,8 @@ void ISA(dot_groups)(const ThinProduct *product, float_Reader reader);
 // The same for 16-bit floats, which many instructions take apart where vectors are narrowest: there
 // their products share one, as those of quantised types do.
 #if defined(TL_ISA_base)
+void ISA(dot_groups)(const ThinProduct *product, float_Reader reader);
+
 #define THIN_HALVES(code, load)                                                                    \
     static void load_##code(const char *row, int64_t first, Floats *out) {                         \
         for (int v = 0; v < GROUP_VECTORS; v++) out[v] = load(row + (first + v * LANES) * 2);      \
@@ -108,21 +105,5 @@ void ISA(dot_groups)(const ThinProduct *product, float_Reader reader);
 #else
 #define THIN_HALVES(code, load) THIN_ELEMENTS(code, float, float_dot, Floats, LANES, load, 2)
 #endif
-
-// Quantised types: group_of_<code> of blocks.h, blocks_more.h or blocks_grid.h reads a group.
-#define THIN_BLOCKS(code)                                                                          \
-    static void load_##code(const char *row, int64_t first, Floats *out) {                         \
-        group_of_##code(row, first, out);                                                          \
-    }                                                                                              \
-    void ISA(dot_##code)(const ThinProduct *product) {                                             \
-        ISA(dot_groups)(product, (float_Reader){load_##code, NULL, 0});                            \
-    }                                                                                              \
-    void ISA(dequantize_##code)(const void *blocks, float *out, int64_t count) {                   \
-        for (int64_t first = 0; first < count; first += GROUP) {                                   \
-            Floats weights[GROUP_VECTORS];                                                         \
-            group_of_##code(blocks, first, weights);                                               \
-            memcpy(out + first, weights, sizeof weights);                                          \
-        }                                                                                          \
-    }
 
 #endif
