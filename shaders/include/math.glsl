@@ -23,6 +23,14 @@ const float EXP_HIGHEST = R(88.7228394), EXP_LOWEST = R(-104.0), TRIG_LIMIT = R(
 const float HALF_PI_1 = R(1.5703125), HALF_PI_2 = R(0.0004837512969970703125),
             HALF_PI_3 = R(7.549789954891882169163975e-8), SPLITTER = R(4097.0);
 #endif
+// Terms of a series in turn, from the given one to the second, instead of a loop: the time in which
+// glslc unrolls one grows with the module.
+#define SERIES_3(TERM) TERM(3) TERM(2)
+#define SERIES_5(TERM) TERM(5) TERM(4) SERIES_3(TERM)
+#define SERIES_6(TERM) TERM(6) SERIES_5(TERM)
+#define SERIES_7(TERM) TERM(7) SERIES_6(TERM)
+#define SERIES_10(TERM) TERM(10) TERM(9) TERM(8) SERIES_7(TERM)
+#define SERIES_13(TERM) TERM(13) TERM(12) TERM(11) SERIES_10(TERM)
 const real PI = R(3.14159265358979323846), HALF_PI = R(1.57079632679489661923);
 
 real power_of_two(int exponent) {
@@ -80,7 +88,9 @@ real small_expm1(real r) {
         R(2.0876756987868098979e-9), R(1.6059043836821614599e-10), R(1.1470745597729724714e-11),
         R(7.6471637318198164759e-13));
     real sum = inverse[TERMS(6, 13)];
-    [[unroll]] for (int i = TERMS(5, 12); i >= 0; i--) sum = inverse[i] + r * sum;
+#define EXP_TERM(n) sum = inverse[n - 1] + r * sum;
+    TERMS(SERIES_6, SERIES_13)(EXP_TERM)
+    EXP_TERM(1)
     return r + r * r * sum;
 }
 
@@ -168,7 +178,9 @@ real split_exponent(real x, out int exponent) {
 // log(1 + f) = f - half + s (half + rest) with s = f / (2 + f), half = f^2 / 2; returns rest.
 real log_rest(real s) {
     real z = s * s, sum = R(0);
-    [[unroll]] for (int n = TERMS(6, 13); n >= 1; n--) sum = z * (R(2) / real(2 * n + 1) + sum);
+#define LOG_TERM(n) sum = z * (R(2) / real(2 * n + 1) + sum);
+    TERMS(SERIES_6, SERIES_13)(LOG_TERM)
+    LOG_TERM(1)
     return sum;
 }
 
@@ -275,15 +287,16 @@ real reduced_angle(real x, out int quadrant) {
 
 real small_sin(real r) {
     real z = r * r, sum = R(0);
-    [[unroll]] for (int n = TERMS(5, 10); n >= 1; n--)
-        sum = -z / real(2 * n * (2 * n + 1)) * (R(1) + sum);
+#define SIN_TERM(n) sum = -z / real(2 * n * (2 * n + 1)) * (R(1) + sum);
+    TERMS(SERIES_5, SERIES_10)(SIN_TERM)
+    SIN_TERM(1)
     return r + r * sum;
 }
 
 real small_cos(real r) {
     real z = r * r, sum = R(0);
-    [[unroll]] for (int n = TERMS(5, 10); n >= 2; n--)
-        sum = -z / real(2 * n * (2 * n - 1)) * (R(1) + sum);
+#define COS_TERM(n) sum = -z / real(2 * n * (2 * n - 1)) * (R(1) + sum);
+    TERMS(SERIES_5, SERIES_10)(COS_TERM)
     return R(1) - R(0.5) * z * (R(1) + sum);
 }
 
@@ -321,7 +334,9 @@ real atan_of_part(real x) {
         R(0.71882999962162450542), R(0.78539816339744830962));
     int nearest = int(x * R(8) + R(0.5));
     real c = real(nearest) * R(0.125), t = (x - c) / (R(1) + x * c), z = t * t, sum = R(0);
-    [[unroll]] for (int n = TERMS(3, 7); n >= 1; n--) sum = -z * (R(1) / real(2 * n + 1) + sum);
+#define ATAN_TERM(n) sum = -z * (R(1) / real(2 * n + 1) + sum);
+    TERMS(SERIES_3, SERIES_7)(ATAN_TERM)
+    ATAN_TERM(1)
     return eighths[nearest] + (t + t * sum);
 }
 
