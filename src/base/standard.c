@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-#define FILE(path, ...)                                                                            \
-    {path, (const unsigned char[]){__VA_ARGS__}, sizeof((const unsigned char[]){__VA_ARGS__})},
+#define FILE(path, bytes) {path, (const unsigned char *)bytes, sizeof bytes - 1},
 const StandardFile standard_files[] = {
 #include "base/standard_files.def"
 };

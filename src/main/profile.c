@@ -12,9 +12,9 @@
 
 enum { MOMENTS = 1000, LINES_SHOWN = 14, TRACK_TL = 1, TRACK_DEVICE = 2 };
 
-static const char page_html[] = {
+static const char page_html[] =
 #include "main/profile.def"
-    0};
+    ;
 static const char *const kind_words[] = {"kernel", "upload", "download", "wait"};
 static const char *const kernel_names[] = {
 #define KERNEL(code, name, kept, follow, doc) name,
