@@ -16,6 +16,10 @@
 static const int digits_max[] = {
     [NUMBER_DOUBLE] = 17, [NUMBER_FLOAT] = 9, [NUMBER_HALF] = 5, [NUMBER_BFLOAT] = 4};
 
+double number_shown(double value) {
+    return isnan(value) ? (double)NAN : value;
+}
+
 double number_round(double value, NumberWidth width) {
     switch (width) {
     case NUMBER_FLOAT: return (double)(float)value;

@@ -2,7 +2,6 @@
 #ifndef BASE_NUMBER_H
 #define BASE_NUMBER_H
 
-#include <math.h>
 #include <stdint.h>
 
 #include "base/text.h"
@@ -17,9 +16,7 @@ bool number_read_quantity(const char *text, const char *const units[], const dou
                           double *out);
 
 // For printf: nan without the sign that processors give it.
-static inline double number_shown(double value) {
-    return isnan(value) ? (double)NAN : value;
-}
+double number_shown(double value);
 
 // How many bits of mantissa the text must bring back.
 typedef enum NumberWidth { NUMBER_DOUBLE, NUMBER_FLOAT, NUMBER_HALF, NUMBER_BFLOAT } NumberWidth;
