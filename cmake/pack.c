@@ -10,7 +10,7 @@
 #include "device/vulkan/spirv/differences.h"
 #include "device/vulkan/spirv/module.h"
 
-enum { LEVEL = 16, WINDOW_BITS = 24 };
+enum { LEVEL = 12, WINDOW_BITS = 24 };
 
 typedef struct Bytes {
     char *data;
