@@ -233,6 +233,18 @@ class Processes(unittest.TestCase):
             out, err = process.communicate(timeout=120)
             self.assertEqual((process.returncode, out), (0, b"[]\n"), err.decode())
 
+    def test_end_while_a_driver_compiles(self):
+        """Work that nobody waits for is abandoned; a software driver may still be at its kernels."""
+        code = """let (x, kept) = (rand([64, 64]), list())
+for z in list(x, x as float64, x as float16) {
+    kept = kept + list(softmax(z), sort(z), cumsum(z, 0), norm(z), argmax(z, 1), var(z, 1), z @ z, tanh(sin(z)), sum(z, 0))
+}
+print("end")"""
+        env = {**os.environ, "MESA_SHADER_CACHE_DISABLE": "true"}
+        for process in [subprocess.Popen([TL, "-e", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) for _ in range(4)]:
+            out, err = process.communicate(timeout=120)
+            self.assertEqual((process.returncode, out), (0, b"end\n"), err.decode())
+
 
 class CommandLine(unittest.TestCase):
     def test_ways_to_run(self):

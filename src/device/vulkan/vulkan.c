@@ -92,12 +92,21 @@ static void check_ledger(const VulkanDevice *vulkan) {
 // list, so that checkers of leaks can tell.
 static _Atomic(VulkanDevice *) abandoned;
 
+// A driver's threads still work on it, with what the handlers of exit would take away from them:
+// the process ends without those that were there before this one.
+static void end_at_once(int status, void *unused) {
+    (void)unused;
+    (void)fflush(NULL);
+    _exit(status);
+}
+
 static void destroy_vulkan(Device *device) {
     VulkanDevice *vulkan = vulkan_of(device);
     gate_hurry(vulkan);
     stream_close(vulkan);
     if (vulkan->abandoned) {
         vulkan->next_abandoned = atomic_exchange(&abandoned, vulkan);
+        if (!vulkan->next_abandoned) on_exit(end_at_once, NULL);
         return;
     }
     ring_close(vulkan);
