@@ -15,7 +15,7 @@ enum {
     KEY_CHUNK = 2 * KEY_BLOCK,
     ROWS_OF_PANELS = 4, // for which keys and values are converted once
     ROWS_LEAST = 8,     // to a block, which reads all keys
-    ROWS_FETCHED = 32,  // of values, while their keys are scored
+    ROWS_FETCHED = 32,  // at the beginning of a block of values
     CACHE_LINE = 64,
     TASKS_OF_THREAD = 2,
     PARALLEL_WORK = 1 << 17,
@@ -308,7 +308,7 @@ static int64_t end_chunk(Seen seen) {
     return (seen.end + KEY_CHUNK - 1) / KEY_CHUNK;
 }
 
-// Fetches the first rows of values that are read next, before anything else waits for them.
+// Fetches the first rows of the values that will be weighed, while their keys are scored.
 static void fetch_first(const Matrix *values) {
     int64_t item = (int64_t)dtype_size(values->dtype), bytes = values->columns * item;
     if (values->column_stride != 1) return;
@@ -464,7 +464,7 @@ static void run_parts(void *context, int64_t begin, int64_t end) {
     scratch_give(scratch);
 }
 
-// The sums of one row.
+// Those of one row.
 static Sums sums_of_row(const Attention *attention, Sums sums, int64_t row) {
     int64_t real = (int64_t)compute_bytes(attention->compute);
     sums.values += row * attention->value_width * real;

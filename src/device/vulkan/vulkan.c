@@ -92,8 +92,8 @@ static void check_ledger(const VulkanDevice *vulkan) {
 // list, so that checkers of leaks can tell.
 static _Atomic(VulkanDevice *) abandoned;
 
-// A driver's threads still work on it, with what the handlers of exit would take away from them:
-// the process ends without those that were there before this one.
+// A driver's threads may still compile what was abandoned when the process ends, and handlers of
+// exit free what they use (LLVM's, of a software driver). This one runs before those, and instead.
 static void end_at_once(int status, void *unused) {
     (void)unused;
     (void)fflush(NULL);
