@@ -20,7 +20,7 @@
 static Status sum_blocks(Tensor *part, Tensor **out) {
     int64_t blocks = tensor_count(part) / LEARN_BLOCK;
     SCOPED_TENSOR(sums);
-    const Shape rows = {.rank = 2, .dims = {blocks, LEARN_BLOCK}}, flat = {1, {blocks}};
+    const Shape rows = {{blocks, LEARN_BLOCK}, 2}, flat = {{blocks}, 1};
     SCOPED_TENSOR(squares);
     TRY(op_binary(OP_mul, op_tensor(part), op_tensor(part), &squares));
     TRY(tensor_reshape(squares, &rows, &sums));

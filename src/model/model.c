@@ -265,8 +265,8 @@ static Status join_halves(Tensor *x, int64_t heads, Tensor **out) {
     int64_t half = shape.dims[0] / heads / 2, columns = shape.rank == 2 ? shape.dims[1] : 1;
     SCOPED_TENSOR(apart);
     SCOPED_TENSOR(joined);
-    TRY(tensor_reshape(x, &(Shape){4, {heads, 2, half, columns}}, &apart));
-    TRY(tensor_permute(apart, &(Shape){4, {0, 2, 1, 3}}, &joined));
+    TRY(tensor_reshape(x, &(Shape){{heads, 2, half, columns}, 4}, &apart));
+    TRY(tensor_permute(apart, &(Shape){{0, 2, 1, 3}, 4}, &joined));
     return tensor_reshape(joined, &shape, out);
 }
 
@@ -283,7 +283,7 @@ static Status part_groups(Tensor *x, int64_t groups, int64_t heads, Tensor **out
     int64_t columns = shape.rank == 2 ? shape.dims[1] : 1, size = shape.dims[0] / groups / each;
     Tensor *apart = NULL, *parts[3] = {NULL}, *flat[3] = {NULL};
     int64_t ends[4] = {0, each - 2, each - 1, each};
-    Status status = tensor_reshape(x, &(Shape){4, {groups, each, size, columns}}, &apart);
+    Status status = tensor_reshape(x, &(Shape){{groups, each, size, columns}, 4}, &apart);
     for (int i = 0; i < 3 && status == STATUS_OK; i++) {
         Shape rows = {.rank = shape.rank, .dims = {-1, columns}};
         status = tensor_slice(apart, 1, ends[i], ends[i + 1], &parts[i]);

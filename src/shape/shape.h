@@ -10,13 +10,13 @@ enum { RANK_MAX = 8 };
 
 // What tensors have, and what creating functions are given.
 typedef struct Shape {
-    int rank;
     int64_t dims[RANK_MAX];
+    int rank;
 } Shape;
 
 typedef struct TensorType {
-    DType dtype; // DTYPE_COUNT: unknown
     Shape shape;
+    DType dtype; // DTYPE_COUNT: unknown
 } TensorType;
 
 // A size that is not known lies far below every number that a script can give. Tensors never have

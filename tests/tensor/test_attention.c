@@ -154,10 +154,10 @@ static void test_attention(void **state) {
         for (int t = 0; t < FLOATS; t++)
             for (int layout = 0; layout < LAYOUTS; layout++) {
                 Sizes *s = &cases[n];
-                Shape sq = {4, {s->batch, s->sq, s->hq, s->d}},
-                      sk = {4, {s->batch, s->sk, s->hkv, s->d}};
-                Shape sv = {4, {s->batch, s->sk, s->hkv, s->dv}},
-                      out = {4, {s->batch, s->sq, s->hq, s->dv}};
+                Shape sq = {{s->batch, s->sq, s->hq, s->d}, 4},
+                      sk = {{s->batch, s->sk, s->hkv, s->d}, 4};
+                Shape sv = {{s->batch, s->sk, s->hkv, s->dv}, 4},
+                      out = {{s->batch, s->sq, s->hq, s->dv}, 4};
                 double *vq = numbers(shape_count(&sq), n, floats[t]);
                 double *vk = numbers(shape_count(&sk), n + 1, floats[t]);
                 double *vv = numbers(shape_count(&sv), n + 2, floats[t]);
@@ -167,7 +167,7 @@ static void test_attention(void **state) {
                 Tensor *k = laid_out(floats[t], sk, vk, (TestLayout)layout);
                 Tensor *v = laid_out(floats[t], sv, vv, (TestLayout)layout);
                 Tensor *m = make_tensor(layout % 2 ? DTYPE_BOOL : DTYPE_FLOAT32,
-                                        (Shape){2, {s->sq, s->sk}}, vm);
+                                        (Shape){{s->sq, s->sk}, 2}, vm);
                 double *rq = read_all(q), *rk = read_all(k), *rv = read_all(v);
                 attend(rq, rk, rv, s->mask ? vm : NULL, s, want);
                 OpAttributes a = {.given = ATTRIBUTE_BIT(causal) | ATTRIBUTE_BIT(scale),

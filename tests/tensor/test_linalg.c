@@ -191,7 +191,7 @@ static void test_convolutions(void **state) {
         for (int d = 0; d < 4; d++)
             for (int layout = 0; layout < LAYOUTS; layout++) {
                 Window *o = &windows[n];
-                Shape sw = {4, {6, 4 / o->groups, 3, 2}}, out = {4, {2, 6, 0, 0}};
+                Shape sw = {{6, 4 / o->groups, 3, 2}, 4}, out = {{2, 6, 0, 0}, 4};
                 for (int i = 0; i < 2; i++)
                     out.dims[2 + i] = (sx.dims[2 + i] + 2 * o->padding[i] -
                                        o->dilation[i] * (sw.dims[2 + i] - 1) - 1) /

@@ -166,8 +166,8 @@ static Term sink_column(Gradient *g, const Scores *s, Term scores) {
     Shape shape = term_shape(g, scores), heads = {.rank = 3, .dims = {s->hq, 1, 1}};
     if (g->status != STATUS_OK) return (Term){0};
     Term aligned = term_reshape(g, wide(g, gradient_input(g, 4)), &heads);
-    Term rows = term_broadcast(g, aligned, &(Shape){3, {s->hq, s->sq, 1}});
-    Term grouped = term_reshape(g, rows, &(Shape){3, {s->groups, s->hq / s->groups * s->sq, 1}});
+    Term rows = term_broadcast(g, aligned, &(Shape){{s->hq, s->sq, 1}, 3});
+    Term grouped = term_reshape(g, rows, &(Shape){{s->groups, s->hq / s->groups * s->sq, 1}, 3});
     shape.dims[shape.rank - 1] = 1;
     return term_broadcast(g, grouped, &shape);
 }
@@ -258,7 +258,7 @@ static void give_sinks(Gradient *g, const Scores *s, Term along) {
     bool gone[RANK_MAX] = {0};
     for (int i = 0; i < rows.rank; i++) gone[i] = i != lead;
     Term sums = term_sum_kept(g, term_reshape(g, slopes, &rows), gone);
-    gradient_give(g, 4, term_reshape(g, sums, &(Shape){1, {s->hq}}));
+    gradient_give(g, 4, term_reshape(g, sums, &(Shape){{s->hq}, 1}));
 }
 
 // q [.., sq, hq, d], k [.., sk, groups, d], v [.., sk, groups, dv], optional mask and sinks.

@@ -3,19 +3,18 @@
 
 #include <math.h>
 
+#define MAX(a, b) ((a) > (b) ? (a) : (b)) // a call of fmax would keep loops from vectors
+
 #define Real float
 #define SQRT sqrtf
-#define MAX fmaxf
 #define LOOP(name) name##_narrow
 #include "device/cpu/simd/optimizer_loops.h"
 #undef Real
 #undef SQRT
-#undef MAX
 #undef LOOP
 
 #define Real double
 #define SQRT sqrt
-#define MAX fmax
 #define LOOP(name) name##_wide
 #include "device/cpu/simd/optimizer_loops.h"
 

@@ -1,4 +1,4 @@
-// The optimizers' formulas, included once per width: Real, SQRT, MAX and LOOP(name) say which.
+// The optimizers' formulas, included once per width: Real, SQRT and LOOP(name) say which.
 // `s` is the step; p, g, and rows of state are restricted, since they are different buffers.
 
 #define UPDATE(name) static void LOOP(name)(const OptimizerStep *s, int64_t begin, int64_t end)
