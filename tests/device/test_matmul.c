@@ -71,15 +71,17 @@ static void test_sizes_and_layouts(void **state) {
             }
 }
 
-// Each number of rows that kernels for few rows have loops of, next to matrices that a cache holds
-// and others, with sums that are short, long, and of odd lengths.
+// Each number of rows that kernels for few rows have loops of, and more than they take at once,
+// next to matrices that a cache holds and others, with sums that are short, long, and of odd
+// lengths.
 static void test_few_rows(void **state) {
     (void)state;
     static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_FLOAT64};
     static const int64_t columns[] = {3, 66, 300}, depths[] = {8, 20, 48, 70, 256, 300};
-    for (int64_t rows = 1; rows <= 9; rows++)
+    static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 24, 25};
+    for (size_t row = 0; row < sizeof rows / sizeof *rows; row++)
         for (int i = 0; i < 3 * 6 * 4; i++)
-            run_case(dtypes[i % 4], rows, columns[i / 24], depths[i / 4 % 6], LAYOUT_PLAIN,
+            run_case(dtypes[i % 4], rows[row], columns[i / 24], depths[i / 4 % 6], LAYOUT_PLAIN,
                      LAYOUT_TRANSPOSED);
 }
 
@@ -452,12 +454,16 @@ static void check_part(const Array *a, const Array *b, const Array *whole, const
     array_free(&out);
 }
 
-// Whether they are packed, how tiles are cut and where a number stands in one changes nothing.
+// With more rows than kernels for few rows take, whether they are packed, how tiles are cut and
+// where a number stands in one changes nothing.
 static void test_parts_of_a_product(void **state) {
     (void)state;
     if (array_device()) skip(); // a promise of the CPU's
-    static const int64_t parts[][4] = {
-        {0, 300, 0, 41}, {7, 9, 0, 1100}, {13, 43, 64, 130}, {0, 15, 31, 1050}, {100, 113, 1, 700}};
+    static const int64_t parts[][4] = {{0, 300, 0, 41},
+                                       {7, 25, 0, 1100},
+                                       {13, 43, 64, 130},
+                                       {0, 31, 31, 1050},
+                                       {100, 113, 1, 700}};
     static const int64_t depths[] = {9, 193, 385, 1024};
     for (int i = 0; i < 2 * 4 * 9; i++) {
         DType dtype = i % 2 ? DTYPE_FLOAT64 : DTYPE_FLOAT32;

@@ -12,6 +12,8 @@ enum {
     CHUNK_DEPTH = 8192,         // a multiple of every quantised block
     STRIP_NARROW = 128,
     PASSES_MAX = 4,         // over b
+    PASSES_TRANSPOSED = 3,  // over floats that blocks would transpose
+    COLUMNS_FEW = 32,       // of b: blocks transpose them in no time
     CACHED_BYTES = 1 << 18, // of a matrix that is likely to lie in a cache
 };
 
@@ -126,23 +128,25 @@ static MatrixProduct product_transpose(const MatrixProduct *product) {
     return flipped;
 }
 
+static bool is_dot(const Matrix *b) {
+    return b->row_stride == 1 || b->rows == 1;
+}
+
 // How many rows of a next to b pay. Converting b again for each THIN_ROWS_MAX of them is still
-// faster than converting it in memory; floats as they are suit BLAS from there on.
-static int64_t rows_max(DType b) {
-    bool converted = b != DTYPE_FLOAT32 && b != DTYPE_FLOAT64;
-    return converted ? PASSES_MAX * THIN_ROWS_MAX : THIN_ROWS_MAX;
+// faster than converting it in memory, and so is reading it again where blocks would transpose it,
+// but with vectors so narrow that blocks are soon faster; other floats suit blocks from there on.
+static int64_t rows_max(const Matrix *b) {
+    if (b->dtype != DTYPE_FLOAT32 && b->dtype != DTYPE_FLOAT64) return PASSES_MAX * THIN_ROWS_MAX;
+    if (!is_dot(b) || b->columns <= COLUMNS_FEW) return THIN_ROWS_MAX;
+    return cpu_isa() == CPU_ISA_BASE ? THIN_HALF_ROWS_MAX : PASSES_TRANSPOSED * THIN_ROWS_MAX;
 }
 
 // The product, or its transpose, so that its few rows are those of a.
 static bool orient(const MatrixProduct *given, MatrixProduct *out) {
-    bool flip = given->a.rows > rows_max(given->b.dtype) && !given->by_row;
+    bool flip = given->a.rows > rows_max(&given->b) && !given->by_row;
     if (flip && (given->b.columns > THIN_ROWS_MAX || dtype_is_quant(given->b.dtype))) return false;
     *out = flip ? product_transpose(given) : *given;
     return true;
-}
-
-static bool is_dot(const Matrix *b) {
-    return b->row_stride == 1 || b->rows == 1;
 }
 
 static ThinKernel choose_kernel(const Matrix *b) {
