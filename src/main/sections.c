@@ -21,9 +21,7 @@ static void report_section(void *context, const char *name, Status status, Timin
         printf("  %s", text_get(&text));
     }
     printf("\n");
-    if (status == STATUS_OK) return;
-    output_flush();
-    failure_show(tally->interp);
+    if (status != STATUS_OK) failure_show(tally->interp);
 }
 
 // A file whose blocks could not be run: not found, not correct, or its top level failed.

@@ -363,6 +363,47 @@ class CommandLine(unittest.TestCase):
         result = run_code("let x = ones([3])", options=["--memory-check"])
         self.assertEqual(result.out, "")
 
+    def in_one_place(self, *arguments, files=None):
+        """What a reader of both outputs sees."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, code in (files or {}).items():
+                Path(folder, name).write_text(code)
+            return subprocess.run([TL, *arguments], cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, text=True, timeout=120,
+                                  env={**os.environ, "NO_COLOR": "1", "TL_MEMORY_CHECK": "0"}).stdout
+
+    def in_order(self, text, *words):
+        places = [text.find(word) for word in words]
+        self.assertTrue(min(places) >= 0 and places == sorted(places), text)
+
+    def test_messages_stand_where_the_program_was(self):
+        code = """
+            struct Bad { n: int }
+            impl Drop for Bad { fn drop(self) { error("no end") } }
+            print("<1>")
+            eprint("<2>")
+            print("<3>")
+            memory_report()
+            print("<4>")
+            let wide = ones([3]) + ones([3, 1])
+            print("<5>")
+            Bad { n: 1 }
+            print("<6>")
+            tensor w: float32[1] learnable = [1.0]
+            learn { objective: sum(w * w); optimizer: sgd(lr: 0.1); epochs: 1 }
+            print("<7>")
+            error("the end")"""
+        text = self.in_one_place("run", "a.tl", files={"a.tl": code})
+        self.in_order(text, "<1>", "<2>", "<3>", "memory check", "<4>", "warning:", "<5>", "in drop of Bad: no end", "<6>",
+                      "epoch 1", "<7>", "error[error]: the end")
+
+    def test_messages_stand_where_the_test_was(self):
+        files = {"a.tl": 'test good { }\ntest bad { error("first") }\ntest after { }', "b.tl": "let =",
+                 "c.tl": 'test never { }\nerror("second")'}
+        text = self.in_one_place("test", "a.tl", "b.tl", "c.tl", files=files)
+        self.in_order(text, "ok     good", "FAILED bad", "error[error]: first", "ok     after", "error[syntax]", "FAILED b.tl",
+                      "FAILED c.tl", "error[error]: second", "passed, 3 failed")
+
     # --- output that cannot be written
 
     ENDS = [["run", "a.tl"], ["test", "a.tl"], ["bench", "a.tl"], ["-e", "print(1)"], ["-e", "print(1); exit(0)"], [],
@@ -408,11 +449,20 @@ class CommandLine(unittest.TestCase):
                     self.assertEqual((result.returncode, result.stderr), (-signal.SIGPIPE, b""))
 
     def test_every_command_has_help(self):
-        for name in ("run", "repl", "check", "test", "bench", "fmt", "lsp", "devices", "help", "version"):
-            for option in ("--help", "-h"):
-                result = run(name, option)
-                self.assertEqual((result.status, result.err), (0, ""))
-                self.assertTrue(result.out.startswith(f"usage: tl {name}"), result.out)
+        """And a line in the overview, which ends with the options of `run`."""
+        rows = (ROOT / "src/main/main.c").read_text()
+        names = re.findall(r'^    \{"([\w-]+)", "tl \1\b', rows, re.M)
+        self.assertTrue({"run", "models", "notebook-kernel", "version"} <= set(names))
+        lines = []
+        for name in names:
+            result = run(name, "--help")
+            self.assertEqual((result.status, result.err, run(name, "-h").out), (0, "", result.out))
+            usage, summary, *_ = result.out.splitlines()
+            self.assertTrue(usage.startswith(f"usage: tl {name}"), result.out)
+            lines.append(f"  {usage.removeprefix('usage: '):<44} {summary}")
+        _, commands, options, *_ = run("help").out.split("\n\n")
+        self.assertEqual(commands.splitlines(), lines)
+        self.assertEqual(options, run("run", "--help").out.split("\n\n")[1].rstrip())
         shown = run("check", "--json", "--help").out
         self.assertIn("--json", shown)
         self.assertNotIn("--seed", shown)
