@@ -411,13 +411,17 @@ class Words(unittest.TestCase):
 
     def test_numbers_that_devices_round_as_they_like(self):
         """What lies near an edge for one way of rounding is unknown, and what no rounding changes is known."""
-        begin = "let x = [1.5, 2.0, 3.0]\nlet i = arange(6) as float32\nseed(3)\n"
+        begin = "let x = [1.5, 2.0, 3.0]\nlet i = arange(6) as float32\nlet h = arange(5) as float16\nseed(3)\n"
         for size, claim in (("int(sum(exp(x)))", "exact"), ("int(mean(x) * 9.0)", "exact"), ("int(randn([3])[0]) + 9", "exact"), ("int(sum(exp(log(x))) * 2.0)", "estimate"),
                             ("int(softmax(x)[2] * 9.0)", "exact"), ("int((x / 3.0)[2] * 9.0)", "estimate"), ("int(sum(x) * 2.0)", "estimate"), ("1 + int(sum(x - mean(x)) > 0.0)", "estimate"),
                             ("int(exp(log(x))[1] == 2.0) + 1", "estimate"), ("argmax(exp(x * 0.0) * exp([0.0, 0.0, 1e-7]))", "estimate"), ("argmax(exp(x))", "exact"),
                             ("int(sum(i))", "exact"), ("int((reshape(i, [2, 3]) @ reshape(i, [3, 2]))[1, 1])", "exact"), ("int(max(x))", "exact"),
                             ("argmax(x)", "exact"), ("int(sort(x)[2])", "exact"), ("int((x * 2.0)[0])", "exact"), ("randint(1, 9, [3])[1] as int", "exact"),
-                            ("sum(x > 1.7) as int", "exact"), ("int(cumsum(i, 0)[5])", "exact"), ("int(rand([3])[1] * 9.0) + 1", "exact"), ("int(inv(zeros([2, 2]) + [[1.0, 2.0], [3.0, 5.0]])[0, 1])", "exact")):
+                            ("sum(x > 1.7) as int", "exact"), ("int(cumsum(i, 0)[5])", "exact"), ("int(rand([3])[1] * 9.0) + 1", "exact"), ("int(inv(zeros([2, 2]) + [[1.0, 2.0], [3.0, 5.0]])[0, 1])", "exact"),
+                            # Of integers in float16, and numbers next to them: exact while 2048 is more than the square of their sum.
+                            ("int(max(h * 3.0))", "exact"), ("int(max(h * 3))", "exact"), ("int(max(h * 0.5))", "estimate"),
+                            ("int(max(h + 45.0))", "exact"), ("int(max(h + 46.0))", "estimate"), ("int(max(h + 45))", "exact"),
+                            ("int(max(h + 46))", "estimate"), ("int(mean(i) * 2.0)", "estimate")):
             with self.subTest(size), tempfile.TemporaryDirectory() as folder:
                 Path(folder, "program.tl").write_text(begin + f"let y = zeros([{size}, 1000])\n")
                 result = run("check", "--memory", "--json", "--device", "vulkan", "program.tl", cwd=folder)
