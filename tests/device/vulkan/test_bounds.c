@@ -1,4 +1,5 @@
 // Indexes on the Vulkan device are read before they are used only where nothing is known of them.
+// Calls larger than its counters are refused, those at the limit are not.
 // Skipped where no Vulkan device is usable.
 #include <setjmp.h>
 #include <stdarg.h>
@@ -181,12 +182,121 @@ static void test_positions_are_known(void **state) {
     buffer_release(matrix.buffer);
 }
 
+// --- sizes
+
+// All elements are the first of the table.
+static TensorView wide_view(const Fixture *fixture, int64_t images, int64_t rows, int64_t columns) {
+    return (TensorView){.buffer = fixture->table.buffer,
+                        .dtype = DTYPE_FLOAT32,
+                        .rank = 4,
+                        .dims = {images, 1, rows, columns}};
+}
+
+typedef struct Large {
+    KernelId kernel;
+    int64_t inputs[2][3], out[3]; // dims but that of channels, which is 1
+    int64_t integers[7];
+    const char *refused; // NULL: it is not
+} Large;
+
+static void run_large(const Fixture *fixture, const Large *large) {
+    TensorView views[2], out = wide_view(fixture, large->out[0], large->out[1], large->out[2]);
+    KernelCall call = {.kernel = large->kernel,
+                       .n_inputs = 2,
+                       .n_outputs = 1,
+                       .outputs = {&out},
+                       .op_name = "large"};
+    for (int i = 0; i < 2; i++) {
+        const int64_t *dims = large->inputs[i];
+        views[i] = wide_view(fixture, dims[0], dims[1], dims[2]);
+        call.inputs[i].view = &views[i];
+    }
+    memcpy(call.options.integers, large->integers, sizeof large->integers);
+    out.buffer = fixture->out.buffer;
+    out.strides[2] = out.strides[3] = 1; // of two elements
+    Status status = fixture->device->backend->run(fixture->device, &call);
+    assert_int_equal(status, large->refused ? STATUS_DEVICE : STATUS_OK);
+    if (large->refused) assert_non_null(strstr(error_current()->message, large->refused));
+}
+
+static void test_axes_that_are_too_long(void **state) {
+    const Fixture *fixture = fixture_of(state);
+    enum { HALF = 1 << 29, MOST = 1 << 30 };
+    static const char conv[] = "large: an image of more than 2^30 rows or columns on ";
+    static const char pool[] = "large: an image of more than 2^29 rows or columns on ";
+    static const Large larges[] = {
+        // The image and what is around it.
+        {KERNEL_CONV2D, {{1, 1, MOST - 1}, {1, 1, 1}}, {1, 1, 2}, {1, HALF, 0, 1, 1, 1, 1}, conv},
+        {KERNEL_CONV2D, {{1, MOST - 1, 1}, {1, 1, 1}}, {1, 2, 1}, {HALF, 1, 1, 0, 1, 1, 1}, conv},
+        // The result and what is around it.
+        {KERNEL_CONV2D_IMAGE,
+         {{1, 1, 2}, {1, 1, 1}},
+         {1, 1, MOST - 1},
+         {1, HALF, 0, 1, 1, 1, 1},
+         conv},
+        {KERNEL_CONV2D_IMAGE,
+         {{1, 2, 1}, {1, 1, 1}},
+         {1, MOST - 1, 1},
+         {HALF, 1, 1, 0, 1, 1, 1},
+         conv},
+        {KERNEL_POOL2D_IMAGE, {{1, 1, 2}, {1, 1, HALF}}, {1, 1, HALF}, {1, 1, 1, HALF, 0, 0}, pool},
+        {KERNEL_POOL2D_IMAGE,
+         {{1, 1, 2}, {1, 1, HALF}},
+         {1, 1, HALF - 2},
+         {1, 1, 1, HALF, 0, 1},
+         pool},
+        {KERNEL_POOL2D_IMAGE,
+         {{1, 2, 1}, {1, HALF, 1}},
+         {1, HALF - 2, 1},
+         {1, 1, HALF, 1, 1, 0},
+         pool},
+    };
+    for (size_t i = 0; i < sizeof larges / sizeof *larges; i++) run_large(fixture, &larges[i]);
+}
+
+// A convolution of an image as long as can be: windows in the padding and in the middle.
+static void test_longest_axis(void **state) {
+    const Fixture *fixture = fixture_of(state);
+    static const Large large = {KERNEL_CONV2D,
+                                {{1, 1, (1 << 30) - 2}, {1, 1, 1}},
+                                {1, 1, 2},
+                                {1, 1 << 29, 0, 1, 1, 1, 1},
+                                NULL};
+    run_large(fixture, &large);
+    float got[2];
+    assert_int_equal(buffer_download(fixture->out.buffer, 0, got, sizeof got), STATUS_OK);
+    assert_true(got[0] == 0 && got[1] == 100);
+}
+
+static void test_too_many_pixels(void **state) {
+    const Fixture *fixture = fixture_of(state);
+    enum { LONG = 1 << 16 };
+    static const char many[] = "large: more than 2^32 elements at once on ";
+    static const Large larges[] = {
+        {KERNEL_CONV2D_WINDOW,
+         {{1, LONG, LONG}, {1, LONG, LONG}},
+         {1, 1, 1},
+         {1, 1, 0, 0, 1, 1, 1},
+         many},
+        {KERNEL_CONV2D_WINDOW,
+         {{1 << 17, 1, LONG}, {1 << 17, 1, LONG}},
+         {1, 1, 1},
+         {1, 1, 0, 0, 1, 1, 1},
+         many},
+        {KERNEL_POOL2D, {{1, LONG, LONG}, {1, 1, 1}}, {1, LONG, LONG}, {1, 1, 1, 1, 0, 0}, many},
+    };
+    for (size_t i = 0; i < sizeof larges / sizeof *larges; i++) run_large(fixture, &larges[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_uploaded_indexes_are_known, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_filled_indexes_are_known, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_others_are_read_once, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_positions_are_known, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_axes_that_are_too_long, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_longest_axis, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_too_many_pixels, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
