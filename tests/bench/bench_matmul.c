@@ -89,8 +89,10 @@ static void run_blas(void *context) {
     int m = (int)product->views[0].dims[0], n = (int)product->views[1].dims[1],
         k = (int)product->views[0].dims[1];
     omp_set_num_threads(cpu_thread_count()); // the kernel takes them away
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, product->buffers[0].handle,
-                k, product->buffers[1].handle, n, 0, product->buffers[2].handle, n);
+    bool transposed = product->views[1].strides[1] != 1;
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, transposed ? CblasTrans : CblasNoTrans, m, n, k, 1,
+                product->buffers[0].handle, k, product->buffers[1].handle, transposed ? k : n, 0,
+                product->buffers[2].handle, n);
 }
 
 static double measure(DType dtype, DType weight, const int64_t mnk[3], bool transposed) {
@@ -124,6 +126,22 @@ static void run_read(void *context) {
     if (isnan(cblas_sasum((int)count, numbers, 1))) abort();
 }
 
+// Few rows by a [n, k] that is transposed and by [k, n]: next to BLAS, which is given the same.
+static void bench_few_rows(int64_t rows, int64_t size) {
+    int64_t mnk[3] = {rows, size, size};
+    double flops = 2e-9 * (double)(rows * size * size);
+    printf("%3lld x %lld @ [%lld, %lld]:", (long long)rows, (long long)size, (long long)size,
+           (long long)size);
+    for (int transposed = 0; transposed < 2; transposed++) {
+        Product *product = make(DTYPE_FLOAT32, DTYPE_FLOAT32, mnk, transposed);
+        double kernel = best_time(run_kernel, product), blas = best_time(run_blas, product);
+        printf("  %s %.1f GFLOP/s (%.2f of blas)", transposed ? "transposed" : "as it lies",
+               flops / kernel, blas / kernel);
+        destroy(product);
+    }
+    printf("\n");
+}
+
 static void bench_vectors(int64_t rows, bool transposed) {
     static const DType weights[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16,
                                     DTYPE_Q8_0,    DTYPE_Q6_K,    DTYPE_Q4_0};
@@ -147,6 +165,8 @@ static void bench_tiny(int64_t size) {
 int main(void) {
     for (int64_t size = 2; size <= 64; size *= 2) bench_tiny(size);
     for (int64_t size = 256; size <= 2048; size *= 2) bench_square(size);
+    for (int64_t size = 512; size <= 2048; size *= 4)
+        for (int64_t rows = 1; rows <= 24; rows += rows < 4 ? 1 : 4) bench_few_rows(rows, size);
     Product *product = make(DTYPE_FLOAT32, DTYPE_FLOAT32, (int64_t[]){1, 16384, 4096}, true);
     double took = best_time(run_read, product);
     printf("reading: %.1f GB/s\n", 16384.0 * 4096 * 4e-9 / took);

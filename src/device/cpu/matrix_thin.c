@@ -11,6 +11,7 @@ enum {
     TILES_MANY = 16,            // with fewer tiles a long k is cut as well
     CHUNK_DEPTH = 8192,         // a multiple of every quantised block
     STRIP_NARROW = 128,
+    STRIP_COLUMNS_MANY = STRIP_COLUMNS_MAX * TILES_MANY,
     PASSES_MAX = 4,         // over b
     PASSES_TRANSPOSED = 3,  // over floats that blocks would transpose
     COLUMNS_FEW = 32,       // of b: blocks transpose them in no time
@@ -67,17 +68,27 @@ static void run_tiles(void *context, int64_t begin, int64_t end) {
     }
 }
 
-// Chooses tiles and chunks by the shape alone.
+// Columns of a tile whose rows of b lie one after the other. Four rows of a are worth sums that
+// stay in registers, which takes narrow tiles, where those rows lie near by or vectors are wide;
+// else rows of b are read in pieces as long as leave one for each thread.
+static int64_t strip_columns(const Thin *thin) {
+    int64_t n = thin->whole.n, threads = cpu_thread_count();
+    int64_t near_by = cpu_isa() == CPU_ISA_AVX2 ? STRIP_COLUMNS_MAX : STRIP_COLUMNS_MANY;
+    if (thin->rows >= THIN_HALF_ROWS_MAX && n <= near_by) return STRIP_NARROW;
+    int64_t share = ceiling_divide(n, threads * STRIP_NARROW) * STRIP_NARROW;
+    return share < STRIP_COLUMNS_MAX ? share : STRIP_COLUMNS_MAX;
+}
+
+// Chunks, which decide the order of additions, depend on the shape alone.
 static void choose_pieces(Thin *thin, bool dot) {
     int64_t n = thin->whole.n, k = thin->whole.k;
-    if (dot)
-        thin->tile = PIECE_NUMBERS / k / 4 * 4;
-    else
-        thin->tile = n > STRIP_COLUMNS_MAX * TILES_MANY ? STRIP_COLUMNS_MAX : STRIP_NARROW;
-    if (thin->tile < 4) thin->tile = 4;
+    int64_t unit = n > STRIP_COLUMNS_MANY ? STRIP_COLUMNS_MAX : STRIP_NARROW;
+    if (dot) unit = PIECE_NUMBERS / k / 4 * 4;
+    if (unit < 4) unit = 4;
+    thin->tile = dot ? unit : strip_columns(thin);
     thin->tiles = ceiling_divide(n, thin->tile);
     thin->chunk = k;
-    if (thin->tiles < TILES_MANY && k > CHUNK_DEPTH) {
+    if (ceiling_divide(n, unit) < TILES_MANY && k > CHUNK_DEPTH) {
         int64_t wanted = ceiling_divide(k, TILES_MANY);
         thin->chunk = ceiling_divide(wanted, CHUNK_DEPTH) * CHUNK_DEPTH;
     }

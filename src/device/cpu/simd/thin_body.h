@@ -296,15 +296,20 @@ SIMD_INLINE void NAME(strip_panel)(const ThinProduct *product, ThinRows of_a, in
     }
 }
 
-SIMD_INLINE void NAME(strip_panels)(const ThinProduct *product, NAME(VectorLoad) load,
-                                    int64_t item_bytes) {
+// Four rows of a at a time, and one that is left; two or three are left for strip_rows, which reads
+// b once for all of them, but where vectors are so narrow that reading costs nothing next to sums.
+SIMD_INLINE int NAME(strip_panels)(const ThinProduct *product, NAME(VectorLoad) load,
+                                   int64_t item_bytes) {
+    int left = product->rows % 4,
+        whole = ONE_ROW || left == 1 ? product->rows : product->rows - left;
     for (int64_t column = 0; column < product->n; column += PANEL_VECTORS * WIDTH) {
         int row = 0;
-        for (; row + 4 <= product->rows; row += 4)
+        for (; row + 4 <= whole; row += 4)
             NAME(strip_panel)(product, (ThinRows){row, 4}, column, load, item_bytes);
-        for (; row < product->rows; row++)
+        for (; row < whole; row++)
             NAME(strip_panel)(product, (ThinRows){row, 1}, column, load, item_bytes);
     }
+    return whole;
 }
 
 enum { NAME(strip_narrow) = 2 * WIDTH };
@@ -324,22 +329,26 @@ SIMD_INLINE void NAME(strip)(const ThinProduct *product, NAME(VectorLoad) load,
         }
         return;
     }
+    ThinProduct rest = *product;
     if (product->n <= SHORT && product->n % (PANEL_VECTORS * WIDTH) == 0 &&
         product->out_column_stride == 1) {
-        NAME(strip_panels)(product, load, item_bytes);
-        return;
+        int done = NAME(strip_panels)(product, load, item_bytes);
+        if (done == product->rows) return;
+        rest.rows -= done;
+        rest.a = (const REAL *)product->a + done * product->a_stride;
+        rest.out = (REAL *)product->out + done * product->out_row_stride;
     }
     REAL sums[THIN_ROWS_MAX * (STRIP_COLUMNS_MAX + WIDTH)];
-    for (int i = 0; i < product->rows; i++)
-        for (int64_t j = 0; j < product->n; j += WIDTH)
+    for (int i = 0; i < rest.rows; i++)
+        for (int64_t j = 0; j < rest.n; j += WIDTH)
             NAME(vector_to)(sums + i * (STRIP_COLUMNS_MAX + WIDTH) + j, (VECTOR){0});
     int64_t k = 0;
-    for (; k + 4 <= product->k; k += 4)
-        NAME(strip_rows)(product, (ThinRows){k, 4}, load, item_bytes, sums);
-    for (; k < product->k; k++) NAME(strip_rows)(product, (ThinRows){k, 1}, load, item_bytes, sums);
-    REAL *out = product->out;
-    for (int i = 0; i < product->rows; i++)
-        for (int64_t j = 0; j < product->n; j++)
-            out[i * product->out_row_stride + j * product->out_column_stride] =
+    for (; k + 4 <= rest.k; k += 4)
+        NAME(strip_rows)(&rest, (ThinRows){k, 4}, load, item_bytes, sums);
+    for (; k < rest.k; k++) NAME(strip_rows)(&rest, (ThinRows){k, 1}, load, item_bytes, sums);
+    REAL *out = rest.out;
+    for (int i = 0; i < rest.rows; i++)
+        for (int64_t j = 0; j < rest.n; j++)
+            out[i * rest.out_row_stride + j * rest.out_column_stride] =
                 sums[i * (STRIP_COLUMNS_MAX + WIDTH) + j];
 }
