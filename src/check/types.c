@@ -88,11 +88,20 @@ static bool is_type_parameter(const Checker *checker, const Word *name) {
     return false;
 }
 
-static void report_type(Checker *checker, const Word *name) {
+// A word for values of other kinds where a tensor's dtype stands.
+static void report_dtype(Checker *checker, const Word *name, TypeWord word) {
+    const char *dtype = word == TYPE_WORD_INT ? "int64" : "float32";
+    SCOPED_TEXT(help);
+    text_format(&help, "the type of a tensor's numbers is a dtype: %s", dtype);
+    ReportExtra extra = {.help = text_get(&help)};
+    report(checker, STATUS_NAME, name->span, &extra, "`%s` is not a dtype", name->text);
+}
+
+static void report_type(Checker *checker, const Word *name, bool of_tensor) {
     enum { WORDS = sizeof type_words / sizeof *type_words };
     const char *names[WORDS + DTYPE_COUNT];
     size_t count = 0;
-    for (size_t i = 0; i < WORDS; i++) names[count++] = type_words[i].name;
+    for (size_t i = 0; i < WORDS && !of_tensor; i++) names[count++] = type_words[i].name;
     for (int i = 0; i < DTYPE_COUNT; i++) names[count++] = dtype_info[i].name;
     const char *near = catalog_nearest(name->text, names, count);
     if (!near) {
@@ -122,7 +131,7 @@ static void check_named(Checker *checker, TypeNode *type, FunctionNode *symbols)
                    "`%s` is a type of weights in model files; nothing can be converted to it",
                    type->name.text);
         else
-            report_type(checker, &type->name);
+            report_type(checker, &type->name, false);
     }
     for (size_t i = 0; i < type->argument_count; i++)
         check_type(checker, type->arguments[i], symbols);
@@ -147,12 +156,17 @@ static void check_dimension(Checker *checker, Dimension *dimension, FunctionNode
 void check_type(Checker *checker, TypeNode *type, FunctionNode *symbols) {
     if (!type) return;
     DType dtype;
+    TypeWord word;
     switch (type->kind) {
     case TYPE_NAMED: check_named(checker, type, symbols); break;
     case TYPE_TENSOR:
         if (!dtype_find(type->name.text, type->name.length, &dtype) &&
-            strcmp(type->name.text, "Tensor") != 0 && !is_type_parameter(checker, &type->name))
-            report_type(checker, &type->name);
+            strcmp(type->name.text, "Tensor") != 0 && !is_type_parameter(checker, &type->name)) {
+            if (type_word_find(type->name.text, &word))
+                report_dtype(checker, &type->name, word);
+            else
+                report_type(checker, &type->name, true);
+        }
         if (type->dimension_count > DIMENSIONS_MAX)
             report(checker, STATUS_SHAPE, type->span, NULL,
                    "a tensor has at most %d dimensions, not %zu", DIMENSIONS_MAX,
