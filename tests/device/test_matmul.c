@@ -81,8 +81,9 @@ static void test_few_rows(void **state) {
     static const int64_t rows[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 24, 25};
     for (size_t row = 0; row < sizeof rows / sizeof *rows; row++)
         for (int i = 0; i < 3 * 6 * 4; i++)
-            run_case(dtypes[i % 4], rows[row], columns[i / 24], depths[i / 4 % 6], LAYOUT_PLAIN,
-                     LAYOUT_TRANSPOSED);
+            for (int plain = 0; plain < 2; plain++)
+                run_case(dtypes[i % 4], rows[row], columns[i / 24], depths[i / 4 % 6], LAYOUT_PLAIN,
+                         plain ? LAYOUT_PLAIN : LAYOUT_TRANSPOSED);
 }
 
 static void test_large(void **state) {
