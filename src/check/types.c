@@ -88,16 +88,20 @@ static bool is_type_parameter(const Checker *checker, const Word *name) {
     return false;
 }
 
-// A word for values of other kinds where a tensor's dtype stands.
-static void report_dtype(Checker *checker, const Word *name, TypeWord word) {
-    const char *dtype = word == TYPE_WORD_INT ? "int64" : "float32";
+// A word for other values where a tensor's dtype stands.
+static bool report_dtype(Checker *checker, const Word *name) {
+    TypeWord word;
+    if (!type_word_find(name->text, &word)) return false;
     SCOPED_TEXT(help);
-    text_format(&help, "the type of a tensor's numbers is a dtype: %s", dtype);
+    text_format(&help, "the type of a tensor's numbers is a dtype: %s",
+                word == TYPE_WORD_INT ? "int64" : "float32");
     ReportExtra extra = {.help = text_get(&help)};
     report(checker, STATUS_NAME, name->span, &extra, "`%s` is not a dtype", name->text);
+    return true;
 }
 
 static void report_type(Checker *checker, const Word *name, bool of_tensor) {
+    if (of_tensor && report_dtype(checker, name)) return;
     enum { WORDS = sizeof type_words / sizeof *type_words };
     const char *names[WORDS + DTYPE_COUNT];
     size_t count = 0;
@@ -156,17 +160,12 @@ static void check_dimension(Checker *checker, Dimension *dimension, FunctionNode
 void check_type(Checker *checker, TypeNode *type, FunctionNode *symbols) {
     if (!type) return;
     DType dtype;
-    TypeWord word;
     switch (type->kind) {
     case TYPE_NAMED: check_named(checker, type, symbols); break;
     case TYPE_TENSOR:
         if (!dtype_find(type->name.text, type->name.length, &dtype) &&
-            strcmp(type->name.text, "Tensor") != 0 && !is_type_parameter(checker, &type->name)) {
-            if (type_word_find(type->name.text, &word))
-                report_dtype(checker, &type->name, word);
-            else
-                report_type(checker, &type->name, true);
-        }
+            strcmp(type->name.text, "Tensor") != 0 && !is_type_parameter(checker, &type->name))
+            report_type(checker, &type->name, true);
         if (type->dimension_count > DIMENSIONS_MAX)
             report(checker, STATUS_SHAPE, type->span, NULL,
                    "a tensor has at most %d dimensions, not %zu", DIMENSIONS_MAX,

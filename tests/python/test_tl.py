@@ -21,8 +21,7 @@ except ImportError:
     torch = None
 
 
-def needs(module, name):
-    return unittest.skipIf(module is None and os.environ.get("CI") != "true", f"{name} is not installed")
+needs_numpy = unittest.skipIf(np is None and os.environ.get("CI") != "true", "numpy is not installed")
 
 
 class Programs(unittest.TestCase):
@@ -90,7 +89,7 @@ class Programs(unittest.TestCase):
         gc.collect()
         self.assertEqual(str(tensor), "[1. 1.]")
 
-    @needs(np, "numpy")
+    @needs_numpy
     def test_arrays_outlive_their_runtime(self):
         runtime = tl.Runtime()
         array, given = np.asarray(runtime.eval("ones([1000]) * 3.0")), np.ones(5, dtype="float32")
@@ -217,7 +216,7 @@ class Memory(unittest.TestCase):
         gc.collect()
         return self.runtime.ledger()["borrowed_bytes"]
 
-    @needs(np, "numpy")
+    @needs_numpy
     def test_numpy_copies_nothing(self):
         array = np.arange(6, dtype=np.float32).reshape(2, 3)
         for given in (array, array.T, array[:, ::2]):
@@ -233,13 +232,13 @@ class Memory(unittest.TestCase):
             del tensor, back
             self.assertEqual(self.borrowed(), 0)
 
-    @needs(np, "numpy")
+    @needs_numpy
     def test_arrays_keep_tensors(self):
         array = np.asarray(self.runtime.eval("ones([1000]) * 3"))
         self.runtime.run("let more = ones([1000]) * 4")
         self.assertEqual(float(array.sum()), 3000.0)
 
-    @needs(np, "numpy")
+    @needs_numpy
     def test_every_dtype(self):
         for dtype in ("bool", "int8", "int16", "int32", "int64", "uint8", "float16", "float32", "float64"):
             array = np.ones((2, 2), dtype=dtype)
@@ -251,14 +250,14 @@ class Memory(unittest.TestCase):
         with self.assertRaisesRegex(BufferError, "nothing for"):
             self.same(np.ones(2, dtype=np.complex64))
 
-    @needs(np, "numpy")
+    @needs_numpy
     def test_arrays_of_others_do_not_change(self):
         array = np.zeros(3, dtype=np.float32)
         self.runtime.set("x", array)
         self.runtime.run("x[0] = 5\nx = x + 1")
         self.assertEqual(array.tolist(), [0, 0, 0])
 
-    @needs(np, "numpy")
+    @needs_numpy
     def test_round_trips_leave_nothing(self):
         array, twice = np.ones(4, dtype=np.float32), self.runtime.eval("fn(x) { x + x }")
         def ledgers():
@@ -297,7 +296,7 @@ class Memory(unittest.TestCase):
         with self.assertRaises(BufferError):
             self.runtime.eval("transpose([[1, 2], [3, 4]])").buffer()
 
-    @needs(np, "numpy")
+    @needs_numpy
     def test_other_devices_copy_and_say_so(self):
         try:
             runtime = tl.Runtime(device="vulkan")
