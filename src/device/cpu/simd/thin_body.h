@@ -83,6 +83,7 @@ SIMD_INLINE void NAME(dot_rest)(const ThinProduct *product, const char *b, NAME(
 // so that a row's numbers do not depend on the others.
 SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME(Tile) tile) {
     const int rows = tile.rows, columns = tile.columns;
+    const bool blocks = !tile.reader.vector;
     VECTOR sums[THIN_ROWS_MAX][DOT_COLUMNS_SMALL] = {{{0}}};
     const REAL *a = (const REAL *)product->a + tile.first * product->a_stride;
     const char *b = product->b + column * product->b_stride_bytes;
@@ -91,7 +92,7 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
         VECTOR weights[DOT_COLUMNS_SMALL][NAME(group_vectors)];
 #pragma GCC unroll 8
         for (int j = 0; j < columns; j++)
-            tile.reader.group(b + j * product->b_stride_bytes, k, weights[j]);
+            if (blocks) tile.reader.group(b + j * product->b_stride_bytes, k, weights[j]);
         // The same place in the rows of b that come next, which memory has in other pages.
         int64_t byte = k * tile.reader.item_bytes, end = byte + GROUP * tile.reader.item_bytes;
         for (; !tile.cached && byte < end; byte += LINE)
@@ -99,13 +100,19 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
             for (int j = columns; j < 2 * columns; j++)
                 __builtin_prefetch(b + j * product->b_stride_bytes + byte, 0, 2);
 #pragma GCC unroll 16
-        for (int v = 0; v < NAME(group_vectors); v++)
+        for (int v = 0; v < NAME(group_vectors); v++) {
+#pragma GCC unroll 8
+            for (int j = 0; j < columns; j++)
+                if (!blocks)
+                    weights[j][v] = tile.reader.vector(b + j * product->b_stride_bytes +
+                                                       (k + v * WIDTH) * tile.reader.item_bytes);
 #pragma GCC unroll 8
             for (int i = 0; i < rows; i++) {
                 VECTOR numbers = NAME(vector_at)(a + i * product->a_stride + k + v * WIDTH);
 #pragma GCC unroll 8
                 for (int j = 0; j < columns; j++) sums[i][j] += weights[j][v] * numbers;
             }
+        }
     }
     if (tile.reader.vector && tile.rest->count > 0) NAME(dot_rest)(product, b, tile, sums);
     REAL *out = (REAL *)product->out + tile.first * product->out_row_stride +
