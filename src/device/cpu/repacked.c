@@ -354,14 +354,15 @@ bool matrix_suits_repacked(const MatrixProduct *product) {
            product->b.row_stride == 1;
 }
 
-// From how many rows on panels pay. Pairs: earlier for strips whose groups have two sums, of which
-// registers hold few, and never for those whose codes are bytes, or where there are dot products of
-// bytes for fast ones.
+// From how many rows on panels pay: earlier for strips whose groups have two sums, of which
+// registers hold few. Where there are dot products of bytes, never for fast products, nor for
+// strips whose codes are bytes.
 static int64_t panel_rows(const RowsProduct *rows, const RepackedForm *form) {
+    const bool halves = form->scales == SCALE_HALVES || form->scales == SCALE_HALVES_MINIMUM;
     if (panel_simd(form->scales)->codes == CODES_TILE) return TILE_TOKENS / 2;
-    bool fast = rows->product->fast && repacked_simd()->has_byte_products;
-    if (form->codes == CODES_8 || fast) return INT64_MAX;
-    return form->scales == SCALE_HALVES || form->scales == SCALE_HALVES_MINIMUM ? 24 : 64;
+    if (!repacked_simd()->has_byte_products) return halves ? 12 : 16;
+    if (form->codes == CODES_8 || rows->product->fast) return INT64_MAX;
+    return halves ? 24 : 64;
 }
 
 static void choose_panels(RowsProduct *rows, const RepackedForm *form) {

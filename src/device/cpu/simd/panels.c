@@ -9,8 +9,7 @@ SIMD_INLINE void product_of_panel(const StripProduct *product, const Form *kind)
     tile_configure();
     StripProduct rest = *product;
     for (; rest.tokens > 0; rest.tokens -= TILE_TOKENS) {
-        for (int row = 0; row < STRIP_ROWS; row += LANES)
-            part_product(&rest, kind, TILE_TOKENS, row);
+        parts_product(&rest, kind, (PartSize){TILE_TOKENS, 1});
         rest.activations += TILE_TOKENS;
         rest.out += TILE_TOKENS * rest.out_stride;
     }
@@ -29,14 +28,20 @@ static const CodeForm panel_codes = CODES_PAIRS;
 
 // How many tokens at once leave all sums in registers.
 #if defined(TL_ISA_avx512)
-enum { TOKENS_MANY = 12, TOKENS_OF_HALVES = 8, TOKENS_SOME = 4 };
+enum { TOKENS_MANY = 12, TOKENS_OF_HALVES = 8, TOKENS_SOME = 4, PANEL_VECTORS = 1 };
 #else
-enum { TOKENS_MANY = ONE_ROW ? 1 : 4, TOKENS_OF_HALVES = TOKENS_MANY, TOKENS_SOME = TOKENS_MANY };
+enum {
+    TOKENS_MANY = ONE_ROW ? 1 : 4,
+    TOKENS_OF_HALVES = TOKENS_MANY,
+    TOKENS_SOME = TOKENS_MANY,
+    PANEL_VECTORS = ONE_ROW ? 1 : STRIP_VECTORS,
+};
 #endif
 
 SIMD_INLINE void product_of_panel(const StripProduct *product, const Form *kind) {
     const bool halves = has_halves(kind->weights.scales);
-    strip_product(product, kind, halves ? TOKENS_OF_HALVES : TOKENS_MANY, TOKENS_SOME);
+    const PartSize many = {halves ? TOKENS_OF_HALVES : TOKENS_MANY, PANEL_VECTORS};
+    strip_product(product, kind, many, (PartSize){TOKENS_SOME, PANEL_VECTORS});
 }
 
 SIMD_INLINE void codes_widen(const CodePair *codes, const RepackedForm *form, int l, char *lines) {

@@ -12,7 +12,8 @@ enum { TOKENS_MANY = ONE_ROW ? 1 : 4, TOKENS_OF_HALVES = ONE_ROW ? 1 : 2 };
 
 SIMD_INLINE void product_of_codes(const StripProduct *product, const Form *kind) {
     const bool halves = has_halves(kind->weights.scales);
-    strip_product(product, kind, halves ? TOKENS_OF_HALVES : TOKENS_MANY, 1);
+    const PartSize many = {halves ? TOKENS_OF_HALVES : TOKENS_MANY, 1};
+    strip_product(product, kind, many, (PartSize){1, VECTORS_OF_ONE});
 }
 
 #define STRIP_PRODUCT(name, form, ...)                                                             \

@@ -12,10 +12,18 @@
 #include "device/cpu/simd/blocks.h"
 #include "device/cpu/simd/tiles.h"
 
+// Vectors that hold a number of each row of a strip; how many of them are worked on together with
+// one token, which reads a strip once, and with those that fill the registers.
+enum {
+    STRIP_VECTORS = STRIP_ROWS / LANES,
+    VECTORS_OF_ONE = ONE_ROW ? 1 : STRIP_VECTORS,
+};
+
 typedef uint16_t LanePairs __attribute__((vector_size(LANES * 4)));
 typedef int8_t LaneBytes __attribute__((vector_size(LANES * 4)));
 
-// A lane has two numbers of 16 bits; so have the digits.
+// A lane has two numbers of 16 bits; so have the digits. Where an addition is its own instruction,
+// sums stay the chains that they are written as: of a tree of them compilers keep most in memory.
 SIMD_INLINE Ints dot_pairs(Ints sum, Ints pairs, const int8_t *digits) {
     int32_t two;
     memcpy(&two, digits, sizeof two);
@@ -24,7 +32,9 @@ SIMD_INLINE Ints dot_pairs(Ints sum, Ints pairs, const int8_t *digits) {
 #elif defined(TL_ISA_avxvnni)
     return (Ints)_mm256_dpwssd_avx_epi32((__m256i)sum, (__m256i)pairs, _mm256_set1_epi32(two));
 #elif defined(TL_ISA_avx2)
-    return sum + (Ints)_mm256_madd_epi16((__m256i)pairs, _mm256_set1_epi32(two));
+    sum += (Ints)_mm256_madd_epi16((__m256i)pairs, _mm256_set1_epi32(two));
+    __asm__("" : "+x"(sum));
+    return sum;
 #elif defined(__SSE2__)
     return sum + (Ints)_mm_madd_epi16((__m128i)pairs, _mm_set1_epi32(two));
 #else
@@ -38,7 +48,7 @@ SIMD_INLINE Words even_bytes(Ints codes) {
 }
 
 SIMD_INLINE Words odd_bytes(Ints codes) {
-    return (Words)codes >> 8 & 0x00FF00FFu;
+    return (Words)((LanePairs)codes >> 8);
 }
 
 // Lanes are rows; a strip is worked through in parts of LANES rows. `Sum` gathers the products of
@@ -209,8 +219,8 @@ typedef struct Form {
 } Form;
 
 typedef struct Group {
-    const char *at; // the group's scales for the rows of this part; bytes_at steps by row
-    const ActivationGroup *activations[REPACKED_TOKENS_MAX];
+    const char *at;                     // its scales
+    const ActivationGroup *activations; // [tokens]
     Ints halves[REPACKED_TOKENS_MAX][2];
 } Group;
 
@@ -218,48 +228,99 @@ SIMD_INLINE bool has_halves(ScaleForm scales) {
     return scales == SCALE_HALVES || scales == SCALE_HALVES_MINIMUM;
 }
 
-// The exact sums of a group for each token: of weights 0..15 in halves[0], of the others in
-// halves[1]; where these are not wanted apart, all in halves[0].
-SIMD_INLINE void group_sums(const Form *kind, const char *lines, int tokens, Group *group) {
+// Rows of a strip, some vectors of them at once, by `tokens` rows of activations.
+typedef struct PartSize {
+    int tokens, vectors;
+} PartSize;
+
+#if !defined(HAS_FAST)
+// The sums of nibbles by one token, made of pairs that lie where they are in 16 bits, some of them
+// 16 and 256 times as large: at most 15 * 256 * 32639 * 8.
+SIMD_INLINE void nibble_sums(const char *lines, int vectors, int zero, Group *groups) {
+    const ActivationGroup *one = groups->activations;
+    Ints once[STRIP_VECTORS] = {{0}}, times_16[STRIP_VECTORS] = {{0}},
+         times_256[STRIP_VECTORS] = {{0}};
+#pragma GCC unroll 4
+    for (int l = 0; l < 4; l++) {
+        const int8_t *low = one->digits + 8 * l, *high = one->digits + 8 * (l + 4);
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++) {
+            Words line = (Words)line_at(lines + l * LINE_BYTES + v * LANES * 4);
+            once[v] = dot_pairs(once[v], (Ints)(line & 0x000F000Fu), low);
+            times_256[v] = dot_pairs(times_256[v], (Ints)(line & 0x0F000F00u), low + 4);
+            times_16[v] = dot_pairs(times_16[v], (Ints)(line & 0x00F000F0u), high);
+            once[v] = dot_pairs(once[v], (Ints)((LanePairs)line >> 12), high + 4);
+        }
+    }
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++)
+        groups[v].halves[0][0] =
+            once[v] + (times_16[v] >> 4) + (times_256[v] >> 8) - zero * one->sum;
+}
+#endif
+
+// The exact sums of a group for each vector of rows and each token: of weights 0..15 in halves[0],
+// of the others in halves[1]; where these are not wanted apart, all in halves[0]. Vectors share the
+// digits that are read.
+SIMD_INLINE void group_sums(const Form *kind, const char *lines, PartSize size, Group *groups) {
     const RepackedForm *form = &kind->weights;
     const ActivationForm activations = kind->activations;
     const bool apart = has_halves(form->scales);
-    Sum sums[REPACKED_TOKENS_MAX][2];
-#pragma GCC unroll 16
-    for (int t = 0; t < tokens; t++) sums[t][0] = sums[t][1] = (Sum){0};
+#if !defined(HAS_FAST)
+    if (form->codes == CODES_4 && size.tokens == 1) {
+        nibble_sums(lines, size.vectors, form->zero, groups);
+        return;
+    }
+#endif
+    Sum sums[STRIP_VECTORS][REPACKED_TOKENS_MAX][2];
 #pragma GCC unroll 4
-    for (int l = 0; l < 4; l++) {
-        CodePair codes = codes_at(form->codes, lines, l);
+    for (int v = 0; v < size.vectors; v++)
 #pragma GCC unroll 16
-        for (int t = 0; t < tokens; t++) {
-            const int8_t *digits = group->activations[t]->digits;
-            sum_add(activations, &sums[t][0], codes.low, digits, l);
-            sum_add(activations, &sums[t][apart ? 1 : 0], codes.high, digits, l + 4);
+        for (int t = 0; t < size.tokens; t++) sums[v][t][0] = sums[v][t][1] = (Sum){0};
+#pragma GCC unroll 4
+    for (int l = 0; l < 4; l++)
+#pragma GCC unroll 4
+        for (int v = 0; v < size.vectors; v++) {
+            CodePair codes = codes_at(form->codes, lines + v * LANES * 4, l);
+#pragma GCC unroll 16
+            for (int t = 0; t < size.tokens; t++) {
+                const int8_t *digits = groups->activations[t].digits;
+                sum_add(activations, &sums[v][t][0], codes.low, digits, l);
+                sum_add(activations, &sums[v][t][apart ? 1 : 0], codes.high, digits, l + 4);
+            }
         }
-    }
+#pragma GCC unroll 4
+    for (int v = 0; v < size.vectors; v++)
 #pragma GCC unroll 16
-    for (int t = 0; t < tokens; t++) {
-        int32_t sum = group->activations[t]->sum;
-        int32_t first = apart ? group->activations[t]->half : sum;
-        group->halves[t][0] = sum_total(activations, &sums[t][0]) - form->zero * first;
-        if (apart)
-            group->halves[t][1] = sum_total(activations, &sums[t][1]) - form->zero * (sum - first);
-    }
+        for (int t = 0; t < size.tokens; t++) {
+            int32_t sum = groups->activations[t].sum;
+            int32_t first = apart ? groups->activations[t].half : sum;
+            Ints *halves = groups[v].halves[t];
+            halves[0] = sum_total(activations, &sums[v][t][0]) - form->zero * first;
+            if (apart)
+                halves[1] = sum_total(activations, &sums[v][t][1]) - form->zero * (sum - first);
+        }
 }
 
 // The same of a panel of pairs.
-SIMD_INLINE void pair_sums(const Form *kind, const char *lines, int tokens, Group *group) {
+SIMD_INLINE void pair_sums(const Form *kind, const char *lines, PartSize size, Group *groups) {
     const bool apart = has_halves(kind->weights.scales);
+#pragma GCC unroll 4
+    for (int v = 0; v < size.vectors; v++)
 #pragma GCC unroll 16
-    for (int t = 0; t < tokens; t++) group->halves[t][0] = group->halves[t][1] = (Ints){0};
+        for (int t = 0; t < size.tokens; t++)
+            groups[v].halves[t][0] = groups[v].halves[t][1] = (Ints){0};
 #pragma GCC unroll 16
     for (int l = 0; l < PAIR_LINES; l++) {
         const int half = apart && l >= PAIR_LINES / 2;
-        Ints pairs = line_at(lines + l * LINE_BYTES);
 #pragma GCC unroll 16
-        for (int t = 0; t < tokens; t++)
-            group->halves[t][half] =
-                dot_pairs(group->halves[t][half], pairs, group->activations[t]->digits + 4 * l);
+        for (int t = 0; t < size.tokens; t++)
+#pragma GCC unroll 4
+            for (int v = 0; v < size.vectors; v++) {
+                Ints *sum = &groups[v].halves[t][half];
+                Ints pairs = line_at(lines + l * LINE_BYTES + v * LANES * 4);
+                *sum = dot_pairs(*sum, pairs, groups->activations[t].digits + 4 * l);
+            }
     }
 }
 
@@ -297,7 +358,7 @@ SIMD_INLINE void add_scaled(const Group *group, bool has_minimum, int row, int t
     Floats minimum = has_minimum ? floats_of_float16(group->at + 32 + row * 2) : scale;
 #pragma GCC unroll 16
     for (int t = 0; t < tokens; t++) {
-        const ActivationGroup *activations = group->activations[t];
+        const ActivationGroup *activations = &group->activations[t];
         Floats factor = scale * broadcast(activations->scale);
         part->totals[t] = multiply_add(floats_of(group->halves[t][0]), factor, part->totals[t]);
         if (has_minimum)
@@ -310,7 +371,7 @@ SIMD_INLINE void add_superblock(const Group *group, int row, int tokens, PartSum
     Floats scale = bytes_at(group->at + row, false), least = bytes_at(group->at + 16 + row, false);
 #pragma GCC unroll 16
     for (int t = 0; t < tokens; t++) {
-        const ActivationGroup *activations = group->activations[t];
+        const ActivationGroup *activations = &group->activations[t];
         Floats factor = scale * broadcast(activations->scale);
         part->sums[t] = multiply_add(floats_of(group->halves[t][0]), factor, part->sums[t]);
         part->minima[t] = multiply_add(least, broadcast(activations->scaled_sum), part->minima[t]);
@@ -323,7 +384,7 @@ SIMD_INLINE void add_halves(const Group *group, int row, int tokens, PartSums *p
     for (int t = 0; t < tokens; t++) {
         Floats sum = floats_of(group->halves[t][0]) * first;
         sum = multiply_add(floats_of(group->halves[t][1]), second, sum);
-        part->sums[t] = multiply_add(sum, broadcast(group->activations[t]->scale), part->sums[t]);
+        part->sums[t] = multiply_add(sum, broadcast(group->activations[t].scale), part->sums[t]);
     }
 }
 
@@ -332,7 +393,7 @@ SIMD_INLINE void add_halves_minimum(const Group *group, int row, int tokens, Par
     Ints first = ints_of_bytes(bytes), second = ints_of_bytes(bytes + STRIP_ROWS);
 #pragma GCC unroll 16
     for (int t = 0; t < tokens; t++) {
-        const ActivationGroup *activations = group->activations[t];
+        const ActivationGroup *activations = &group->activations[t];
         Ints sum = group->halves[t][0] * (first & 15) + group->halves[t][1] * (second & 15);
         Ints least = (first >> 4) * activations->half +
                      (second >> 4) * (activations->sum - activations->half);
@@ -346,7 +407,7 @@ SIMD_INLINE void add_halves_minimum(const Group *group, int row, int tokens, Par
 SIMD_INLINE void add_group(const Group *group, const Floats *scale, int tokens, Floats *sums) {
 #pragma GCC unroll 16
     for (int t = 0; t < tokens; t++) {
-        Floats factor = broadcast(group->activations[t]->scale);
+        Floats factor = broadcast(group->activations[t].scale);
         if (scale) factor *= *scale;
         sums[t] = multiply_add(floats_of(group->halves[t][0]), factor, sums[t]);
     }
@@ -406,16 +467,20 @@ SIMD_INLINE void fetch_ahead(const char *group, int bytes) {
     }
 }
 
-// The rows from `row` on of a strip by `tokens` rows of activations. `kind` and `tokens` are
-// constants where this is inlined.
-SIMD_INLINE void part_product(const StripProduct *product, const Form *kind, int tokens, int row) {
+// The rows from `row` on of a strip. `kind` and `size` are constants where this is inlined.
+SIMD_INLINE void part_product(const StripProduct *product, const Form *kind, PartSize size,
+                              int row) {
+    const int tokens = size.tokens, vectors = size.vectors;
     const RepackedForm *form = &kind->weights;
     const int per_block = form->header_bytes ? SUPERBLOCK_WEIGHTS / GROUP_WEIGHTS : 1;
     const bool minimum =
         form->scales == SCALE_SUPERBLOCK || form->scales == SCALE_HALVES_MINIMUM; // of a superblock
-    PartSums part;
+    PartSums parts[STRIP_VECTORS];
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++)
 #pragma GCC unroll 16
-    for (int t = 0; t < tokens; t++) part.totals[t] = part.sums[t] = part.minima[t] = (Floats){0};
+        for (int t = 0; t < tokens; t++)
+            parts[v].totals[t] = parts[v].sums[t] = parts[v].minima[t] = (Floats){0};
     const char *at = product->strip;
     TileSum kept[TILES_KEPT][TILE_SUMS];
     for (int g = 0; form->codes == CODES_TILE && g < TILES_AHEAD; g++)
@@ -424,46 +489,62 @@ SIMD_INLINE void part_product(const StripProduct *product, const Form *kind, int
         const char *header = at;
         at += form->header_bytes;
         for (int g = 0; g < per_block; g++, at += repacked_group_bytes(form)) {
-            Group group = {.at = at};
-            const ActivationGroup *activations =
-                product->activations + (block + g) * product->activation_step;
-#pragma GCC unroll 16
-            for (int t = 0; t < tokens; t++) group.activations[t] = activations + t;
+            Group groups[STRIP_VECTORS];
             const char *lines = at + form->scale_bytes;
             if (row == 0 && !is_panel(form->codes)) fetch_ahead(at, repacked_group_bytes(form));
-            if (form->codes == CODES_TILE) {
-                tile_start(product, kind, block + g + TILES_AHEAD, kept);
-                tile_sums(kind, kept[(block + g) % TILES_KEPT], row, &group);
-            } else if (form->codes == CODES_PAIRS)
-                pair_sums(kind, lines + row * 4, tokens, &group);
-            else
-                group_sums(kind, lines + row * 4, tokens, &group);
-            add_form(form, &group, row, tokens, &part);
+            if (form->codes == CODES_TILE) tile_start(product, kind, block + g + TILES_AHEAD, kept);
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++) {
+                groups[v].at = at;
+                groups[v].activations =
+                    product->activations + (block + g) * product->activation_step;
+                if (form->codes == CODES_TILE)
+                    tile_sums(kind, kept[(block + g) % TILES_KEPT], row + v * LANES, &groups[v]);
+            }
+            if (form->codes == CODES_PAIRS)
+                pair_sums(kind, lines + row * 4, size, groups);
+            else if (form->codes != CODES_TILE)
+                group_sums(kind, lines + row * 4, size, groups);
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; v++)
+                add_form(form, &groups[v], row + v * LANES, tokens, &parts[v]);
         }
-        if (form->header_bytes) close_superblock(header, minimum, row, tokens, &part);
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v++)
+            if (form->header_bytes)
+                close_superblock(header, minimum, row + v * LANES, tokens, &parts[v]);
     }
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors; v++)
 #pragma GCC unroll 16
-    for (int t = 0; t < tokens; t++)
-        if (form->codes != CODES_TILE || t < product->tokens)
-            memcpy(product->out + t * product->out_stride + row, &part.totals[t], sizeof(Floats));
+        for (int t = 0; t < tokens; t++)
+            if (form->codes != CODES_TILE || t < product->tokens)
+                memcpy(product->out + t * product->out_stride + row + v * LANES,
+                       &parts[v].totals[t], sizeof(Floats));
 }
 
-// All rows of a strip by all tokens, `many` at a time, then `some`, then one.
-SIMD_INLINE void strip_product(const StripProduct *product, const Form *kind, int many, int some) {
-    for (int row = 0; row < STRIP_ROWS; row += LANES) {
-        StripProduct rest = *product;
-        while (rest.tokens > 0) {
-            int tokens = rest.tokens >= many ? many : rest.tokens >= some ? some : 1;
-            if (tokens == many)
-                part_product(&rest, kind, many, row);
-            else if (tokens == some)
-                part_product(&rest, kind, some, row);
-            else
-                part_product(&rest, kind, 1, row);
-            rest.tokens -= tokens;
-            rest.activations += tokens;
-            rest.out += tokens * rest.out_stride;
-        }
+SIMD_INLINE void parts_product(const StripProduct *product, const Form *kind, PartSize size) {
+    for (int row = 0; row < STRIP_ROWS; row += size.vectors * LANES)
+        part_product(product, kind, size, row);
+}
+
+// All rows of a strip by all tokens: as many as `many` says at a time, then `some`, then one.
+SIMD_INLINE void strip_product(const StripProduct *product, const Form *kind, PartSize many,
+                               PartSize some) {
+    StripProduct rest = *product;
+    while (rest.tokens > 0) {
+        int tokens = rest.tokens >= many.tokens   ? many.tokens
+                     : rest.tokens >= some.tokens ? some.tokens
+                                                  : 1;
+        if (tokens == many.tokens)
+            parts_product(&rest, kind, many);
+        else if (tokens == some.tokens)
+            parts_product(&rest, kind, some);
+        else
+            parts_product(&rest, kind, (PartSize){1, VECTORS_OF_ONE});
+        rest.tokens -= tokens;
+        rest.activations += tokens;
+        rest.out += tokens * rest.out_stride;
     }
 }
 
