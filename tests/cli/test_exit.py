@@ -304,6 +304,9 @@ class CommandLine(unittest.TestCase):
             self.assertIn("in the language: ", run("help", word).out, word)
         for word in dtypes:
             self.assertIn(f"dtype: {word}, ", run("help", word).out)
+        for word, size in [("uint8", "1 byte an element"), ("float16", "2 bytes an element"),
+                           ("q4_0", "32 weights in a block of 18 bytes;")]:
+            self.assertIn(f"dtype: {word}, {size}", run("help", word).out)
 
     def test_help_for_what_std_declares(self):
         shown = run("help", "accuracy").out

@@ -140,6 +140,11 @@ class Profile(unittest.TestCase):
         self.assertEqual((result.status, (self.folder / "program.profile.html").exists()), (0, True))
         self.assertIn("a file is missing", run("profile").err)
 
+    def test_names_of_files(self):
+        for name, stem in [("a.b.tl", "a.b"), (".hidden", ".hidden"), ("plain", "plain")]:
+            (self.folder / name).write_text("print(1)\n")
+            self.assertIn(f"profile: {stem}.profile.html, and {stem}.trace.json", run("profile", name, cwd=self.folder).err)
+
     def test_in_a_browser(self):
         browser = shutil.which("chromium")
         if not browser:
