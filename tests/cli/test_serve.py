@@ -536,6 +536,17 @@ print(generate(load_lora(args()[0]).on(load_model("chat.gguf")), "Once upon a ti
         finally:
             server.stop()
 
+    def test_a_server_on_ipv6(self):
+        if not os.path.exists("/proc/net/if_inet6"):
+            self.skipTest("the machine has no IPv6")
+        server = Server(self.folder, "--host=::1")
+        try:
+            with socket.create_connection(("::1", server.port), timeout=60) as connection:
+                connection.sendall(b"GET /health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+                self.assertEqual(answer_of(everything(connection))[0], 200)
+        finally:
+            server.stop()
+
     def test_an_interrupt_while_clients_wait(self):
         server = Server(self.folder)
         waiting = [server.send("POST", "/v1/completions", {**ONCE, "max_tokens": 120, "stream": i % 2 == 0}) for i in range(6)]
