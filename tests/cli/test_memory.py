@@ -15,6 +15,27 @@ REPORT = re.compile(
     r"no leak: every buffer was released\n")
 
 
+# What is done again and again takes no more memory of the host than once.
+REPEATED = {
+    "edits of facts": """relation Hop(from: int, to: int)
+Met(0)
+Met(Y) <- Met(X), Hop(X, Y)
+Hop(0, 1)
+fn repeat(n) {
+    for i in 0..n {
+        Hop(1, 2)
+        assert(len(Met) == 3)
+        retract Hop(1, 2)
+        assert(len(Met) == 2)
+    }
+}
+""",
+    "constraints": """fn repeat(n) {
+    for i in 0..n { json_schema({"type": "object", "properties": {"a": {"type": "integer"}}, "required": list("a")}) }
+}
+"""}
+
+
 class Report(unittest.TestCase):
     every_device = True
 
@@ -105,6 +126,22 @@ class Flat(unittest.TestCase):
                           env={"TL_MEMORY_CHECK": "strict"})
         self.assertEqual((result.status, result.out), (0, "end\n"), result.err)
         self.assertIn("note: 1 device buffer was held by reference cycles until the end", result.err)
+
+
+class Host(unittest.TestCase):
+    def test_tables_do_not_grow(self):
+        for what, code in REPEATED.items():
+            with self.subTest(what):
+                result = run_code(code + "repeat(20)\nlet before = memory().host.tables\nrepeat(1500)\nprint(memory().host.tables - before)\n")
+                self.assertEqual(result.status, 0, result.err)
+                self.assertLess(int(result.out), 200000)
+
+    def test_a_refused_comparison_is_an_error(self):
+        """Of a list of rows with a tensor that has to be laid out anew: it is not that they differ."""
+        code = ("let x = transpose(ones([1024, 1000]))\nlet rows = list()\nfor i in 0..1000 { rows.push(x[i]) }\n"
+                "print(try { rows == x } catch e { e.kind })\n")
+        for limit, out in (("6", "memory\n"), ("16", "true\n")):
+            self.assertEqual(run_code(code, env={"TL_DEVICE_MEMORY_MB": limit}).out, out)
 
 
 if __name__ == "__main__":
