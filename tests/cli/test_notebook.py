@@ -18,9 +18,9 @@ CLIENT = """
 import json, queue, sys, time
 from jupyter_client.manager import start_new_kernel
 manager, kernel = start_new_kernel(kernel_name="tl", startup_timeout=120)
-def run(code, **options):
+def run(code, **options):  # what comes soon after an error is run, too
     said = []
-    reply = kernel.execute_interactive(code, timeout=120, output_hook=lambda m: said.append((m["msg_type"], m["content"])), **options)["content"]
+    reply = kernel.execute_interactive(code, timeout=120, stop_on_error=False, output_hook=lambda m: said.append((m["msg_type"], m["content"])), **options)["content"]
     return reply, [(kind, content) for kind, content in said if kind not in ("status", "execute_input")]
 def ask(mark):
     while True:
