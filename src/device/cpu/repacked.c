@@ -45,7 +45,7 @@ struct RepackedWeight {
 
 #if defined(__x86_64__)
 // Compilers of Debian 12 do not all know this feature by name: CPUID leaf 7, subleaf 1, EAX bit 4.
-static bool has_avxvnni(void) {
+static bool ask_for_avxvnni(void) {
     unsigned a = 0, b, c, d;
     return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1u);
 }
@@ -59,13 +59,23 @@ static bool ask_for_tiles(void) {
            syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA) == 0;
 }
 
+// Asks once: CPUID takes microseconds in a virtual machine.
+static bool ask_once(atomic_int *answer, bool (*ask)(void)) {
+    int known = atomic_load_explicit(answer, memory_order_relaxed);
+    if (LIKELY(known >= 0)) return known;
+    known = ask();
+    atomic_store_explicit(answer, known, memory_order_relaxed);
+    return known;
+}
+
+static bool has_avxvnni(void) {
+    static atomic_int answer = -1;
+    return ask_once(&answer, ask_for_avxvnni);
+}
+
 static bool has_tiles(void) {
-    static atomic_int decided = -1;
-    int tiles = atomic_load_explicit(&decided, memory_order_relaxed);
-    if (LIKELY(tiles >= 0)) return tiles;
-    tiles = ask_for_tiles();
-    atomic_store_explicit(&decided, tiles, memory_order_relaxed);
-    return tiles;
+    static atomic_int answer = -1;
+    return ask_once(&answer, ask_for_tiles);
 }
 #endif
 
