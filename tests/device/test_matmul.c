@@ -86,6 +86,47 @@ static void test_few_rows(void **state) {
                          plain ? LAYOUT_PLAIN : LAYOUT_TRANSPOSED);
 }
 
+// The numbers of each row are those that it has alone.
+static void check_rows_alone(Array *a, Array *b, const Array *out) {
+    const TensorView all = a->view;
+    Array alone;
+    array_make(&alone, out->view.dtype, LAYOUT_PLAIN, 2, (int64_t[]){1, out->view.dims[1]});
+    a->view.dims[0] = 1;
+    for (int64_t row = 0; row < all.dims[0]; row++) {
+        a->view.offset = all.offset + (size_t)(row * all.strides[0]) * dtype_size(all.dtype);
+        assert_int_equal(multiply(a, b, &alone), STATUS_OK);
+        for (int64_t j = 0; j < out->view.dims[1]; j++)
+            if (array_get(&alone, j) != array_get(out, row * out->view.dims[1] + j))
+                fail_msg("%s [%ld, %ld] @ [%ld, %ld]: row %ld differs from the row alone at %ld",
+                         dtype_name(all.dtype), (long)all.dims[0], (long)all.dims[1],
+                         (long)all.dims[1], (long)out->view.dims[1], (long)row, (long)j);
+    }
+    a->view = all;
+    array_free(&alone);
+}
+
+// Four rows, which have a loop of their own, with sums so long that they are made in pieces.
+static void test_long_rows(void **state) {
+    (void)state;
+    static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_FLOAT64};
+    static const int64_t columns[] = {3, 49, 101}, depths[] = {512, 1024, 1037, 2048, 3001};
+    for (int i = 0; i < 3 * 5 * 4; i++) {
+        int64_t n = columns[i / 20], k = depths[i / 4 % 5];
+        Array a, b, out;
+        array_make(&a, dtypes[i % 4], LAYOUT_PLAIN, 2, (int64_t[]){4, k});
+        array_make(&b, dtypes[i % 4], LAYOUT_TRANSPOSED, 2, (int64_t[]){k, n});
+        array_make(&out, dtypes[i % 4], LAYOUT_PLAIN, 2, (int64_t[]){4, n});
+        array_fill_random(&a);
+        array_fill_random(&b);
+        assert_int_equal(multiply(&a, &b, &out), STATUS_OK);
+        check(&a, &b, &out);
+        check_rows_alone(&a, &b, &out);
+        array_free(&a);
+        array_free(&b);
+        array_free(&out);
+    }
+}
+
 static void test_large(void **state) {
     (void)state;
     static const DType dtypes[] = {DTYPE_FLOAT32, DTYPE_FLOAT16, DTYPE_BFLOAT16, DTYPE_FLOAT64};
@@ -489,6 +530,7 @@ static int suite(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes_and_layouts),
         cmocka_unit_test(test_few_rows),
+        cmocka_unit_test(test_long_rows),
         cmocka_unit_test(test_large),
         cmocka_unit_test(test_sixteen_bits),
         cmocka_unit_test(test_sixteen_bits_many),

@@ -27,10 +27,15 @@ enum {
 };
 #endif
 enum {
-    SHORT = 256, // a head's width is at most that
-    AHEAD = 24,  // rows of b that are fetched before they are read
-    LINE = 64,   // bytes of a cache's line
+    SHORT = 256,        // a head's width is at most that
+    AHEAD = 24,         // rows of b that are fetched before they are read
+    LINE = 64,          // bytes of a cache's line
+    PIECE_BYTES = 4096, // of each of four rows of a, which stay in the first cache
 };
+
+typedef struct ThinDepth { // a range of k
+    int64_t begin, end;
+} ThinDepth;
 
 #define REAL float
 #define VECTOR Floats

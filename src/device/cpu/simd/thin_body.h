@@ -80,15 +80,14 @@ SIMD_INLINE void NAME(dot_rest)(const ThinProduct *product, const char *b, NAME(
 
 // `rows` rows of a by `columns` rows of b, both constants where this is inlined, so that the sums
 // stay in registers. Every sum is one chain of additions, whatever the number of rows and columns,
-// so that a row's numbers do not depend on the others.
-SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME(Tile) tile) {
+// so that a row's numbers do not depend on the others. depth begins with a group.
+SIMD_INLINE void NAME(dot_sums)(const ThinProduct *product, int64_t column, NAME(Tile) tile,
+                                ThinDepth depth, VECTOR (*sums)[DOT_COLUMNS_SMALL]) {
     const int rows = tile.rows, columns = tile.columns;
     const bool blocks = !tile.reader.vector;
-    VECTOR sums[THIN_ROWS_MAX][DOT_COLUMNS_SMALL] = {{{0}}};
     const REAL *a = (const REAL *)product->a + tile.first * product->a_stride;
     const char *b = product->b + column * product->b_stride_bytes;
-    int64_t k = 0;
-    for (; k + GROUP <= product->k; k += GROUP) {
+    for (int64_t k = depth.begin; k + GROUP <= depth.end; k += GROUP) {
         VECTOR weights[DOT_COLUMNS_SMALL][NAME(group_vectors)];
 #pragma GCC unroll 8
         for (int j = 0; j < columns; j++)
@@ -114,7 +113,14 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
             }
         }
     }
-    if (tile.reader.vector && tile.rest->count > 0) NAME(dot_rest)(product, b, tile, sums);
+    if (!blocks && depth.end == product->k && tile.rest->count > 0)
+        NAME(dot_rest)(product, b, tile, sums);
+}
+
+// Adds up the lanes of each sum.
+SIMD_INLINE void NAME(dot_store)(const ThinProduct *product, int64_t column, NAME(Tile) tile,
+                                 VECTOR (*sums)[DOT_COLUMNS_SMALL]) {
+    const int rows = tile.rows, columns = tile.columns;
     REAL *out = (REAL *)product->out + tile.first * product->out_row_stride +
                 column * product->out_column_stride;
 #pragma GCC unroll 8
@@ -132,6 +138,46 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
             for (j = 0; j < columns; j++) to[j * product->out_column_stride] = numbers[j];
     }
 }
+
+SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME(Tile) tile) {
+    VECTOR sums[THIN_ROWS_MAX][DOT_COLUMNS_SMALL] = {{{0}}};
+    NAME(dot_sums)(product, column, tile, (ThinDepth){0, product->k}, sums);
+    NAME(dot_store)(product, column, tile, sums);
+}
+
+#if defined(TL_ISA_avx2)
+// Four rows of a by three columns of floats, which fill the registers; a long k in pieces so short
+// that those of a stay in the first cache, between which sums wait in memory. Returns how many
+// columns are done.
+static __attribute__((noinline)) int64_t NAME(dot_pieces)(const ThinProduct *product,
+                                                          NAME(Reader) reader) {
+    enum { ROWS = THIN_HALF_ROWS_MAX, COLUMNS = 3, TILES = 16 };
+    enum { PIECE = PIECE_BYTES / (int)sizeof(REAL) };
+    NAME(Rest) rest;
+    const NAME(Tile) tile = {0, ROWS, COLUMNS, reader, &rest, true};
+    VECTOR sums[TILES][ROWS][DOT_COLUMNS_SMALL];
+    NAME(rest_prepare)(product, reader.item_bytes, &rest);
+    int64_t column = 0, end = product->n / COLUMNS * COLUMNS;
+    for (; product->k <= PIECE && column < end; column += COLUMNS)
+        NAME(dot_tile)(product, column, tile);
+    for (int64_t tiles; column < end; column += tiles * COLUMNS) {
+        tiles = (end - column) / COLUMNS < TILES ? (end - column) / COLUMNS : TILES;
+        memset(sums, 0, sizeof sums);
+        for (ThinDepth depth = {0}; depth.begin < product->k; depth.begin = depth.end) {
+            depth.end = depth.begin + PIECE < product->k ? depth.begin + PIECE : product->k;
+            for (int64_t i = 0; i < tiles; i++) {
+                VECTOR kept[ROWS][DOT_COLUMNS_SMALL];
+                memcpy(kept, sums[i], sizeof kept);
+                NAME(dot_sums)(product, column + i * COLUMNS, tile, depth, kept);
+                memcpy(sums[i], kept, sizeof kept);
+            }
+        }
+        for (int64_t i = 0; i < tiles; i++)
+            NAME(dot_store)(product, column + i * COLUMNS, tile, sums[i]);
+    }
+    return column;
+}
+#endif
 
 // One row of a by a small b: a function of its own, whose few sums leave registers for addresses.
 static __attribute__((noinline, unused)) void NAME(dot_small)(const ThinProduct *product,
@@ -171,6 +217,10 @@ SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(Reader) reader) {
         (product, column, (NAME(Tile)){row, 1, 1, reader, &rest, false});
         return;
     }
+#if defined(TL_ISA_avx2)
+    if (reader.vector && product->rows == THIN_HALF_ROWS_MAX)
+        column = NAME(dot_pieces)(product, reader);
+#endif
     switch (product->rows) {
         DOT_CASE(1, DOT_COLUMNS_MAX);
         DOT_CASE(2, DOT_COLUMNS_MAX);
