@@ -406,6 +406,7 @@ static void choose_kernel(RowsProduct *rows) {
 // How many strips a piece of work has: of many rows, those that are worked on together, unless that
 // left threads without a few pieces each.
 static int64_t strips_of_piece(const RowsProduct *rows, int64_t strips) {
+    ASSERT(rows->rows > 0 && rows->together > 0);
     if (rows->rows == 1) return PIECE_PRODUCTS / (rows->product->b.rows * STRIP_ROWS + 1) + 1;
     int64_t share = strips / (PIECES_OF_THREAD * cpu_thread_count());
     return share < 1 ? 1 : share < STRIPS_MANY ? share : STRIPS_MANY;
@@ -414,6 +415,7 @@ static int64_t strips_of_piece(const RowsProduct *rows, int64_t strips) {
 void matrix_product_repacked(const MatrixProduct *product) {
     RowsProduct rows = {.product = product, .rows = product->a.rows, .first_strip = -1};
     const DType dtype = product->b.dtype;
+    ASSERT(product->b.rows % GROUP_WEIGHTS == 0);
     rows.groups = product->b.rows / GROUP_WEIGHTS;
     choose_kernel(&rows);
     rows.row_bytes = (int64_t)row_bytes_of(dtype, product->b.column_stride);
