@@ -108,6 +108,7 @@ void queue_push(Queue *queue, Entry entry) {
 }
 
 static Entry queue_take(Queue *queue) {
+    ASSERT(queue->count > 0);
     Entry first = queue->items[0], last = queue->items[--queue->count];
     size_t at = 0;
     for (size_t child; (child = at * 2 + 1) < queue->count; at = child) {
