@@ -3,17 +3,17 @@
 #include "device/cpu/simd/round_groups.h"
 #include "device/cpu/simd/strips.h"
 
-// How many tokens at once leave all sums in registers.
+// How many tokens at once leave all sums in registers, and how many of fewer.
 #if defined(TL_ISA_avx512)
-enum { TOKENS_MANY = 8, TOKENS_OF_HALVES = 4 };
+enum { TOKENS_MANY = 8, TOKENS_OF_HALVES = 4, TOKENS_SOME = 4 };
 #else
-enum { TOKENS_MANY = ONE_ROW ? 1 : 4, TOKENS_OF_HALVES = ONE_ROW ? 1 : 2 };
+enum { TOKENS_MANY = ONE_ROW ? 1 : 4, TOKENS_OF_HALVES = ONE_ROW ? 1 : 2, TOKENS_SOME = 1 };
 #endif
 
 SIMD_INLINE void product_of_codes(const StripProduct *product, const Form *kind) {
     const bool halves = has_halves(kind->weights.scales);
     const PartSize many = {halves ? TOKENS_OF_HALVES : TOKENS_MANY, 1};
-    strip_product(product, kind, many, (PartSize){1, VECTORS_OF_ONE});
+    strip_product(product, kind, many, (PartSize){halves ? 1 : TOKENS_SOME, VECTORS_OF_ONE});
 }
 
 #define STRIP_PRODUCT(name, form, ...)                                                             \
