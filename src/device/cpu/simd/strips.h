@@ -12,8 +12,8 @@
 #include "device/cpu/simd/blocks.h"
 #include "device/cpu/simd/tiles.h"
 
-// Vectors that hold a number of each row of a strip; how many of them are worked on together with
-// one token, which reads a strip once, and with those that fill the registers.
+// Vectors that hold a number of each row of a strip. One token leaves registers for all of them, so
+// that a strip is read once.
 enum {
     STRIP_VECTORS = STRIP_ROWS / LANES,
     VECTORS_OF_ONE = ONE_ROW ? 1 : STRIP_VECTORS,
