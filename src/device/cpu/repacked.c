@@ -60,22 +60,22 @@ static bool ask_for_tiles(void) {
 }
 
 // Asks once: CPUID takes microseconds in a virtual machine.
-static bool ask_once(atomic_int *answer, bool (*ask)(void)) {
-    int known = atomic_load_explicit(answer, memory_order_relaxed);
+static bool ask_once(atomic_int *decided, bool (*ask)(void)) {
+    int known = atomic_load_explicit(decided, memory_order_relaxed);
     if (LIKELY(known >= 0)) return known;
     known = ask();
-    atomic_store_explicit(answer, known, memory_order_relaxed);
+    atomic_store_explicit(decided, known, memory_order_relaxed);
     return known;
 }
 
 static bool has_avxvnni(void) {
-    static atomic_int answer = -1;
-    return ask_once(&answer, ask_for_avxvnni);
+    static atomic_int decided = -1;
+    return ask_once(&decided, ask_for_avxvnni);
 }
 
 static bool has_tiles(void) {
-    static atomic_int answer = -1;
-    return ask_once(&answer, ask_for_tiles);
+    static atomic_int decided = -1;
+    return ask_once(&decided, ask_for_tiles);
 }
 #endif
 
