@@ -6,6 +6,8 @@
 // How many tokens at once leave all sums in registers, and how many of fewer.
 #if defined(TL_ISA_avx512)
 enum { TOKENS_MANY = 8, TOKENS_OF_HALVES = 4, TOKENS_SOME = 4 };
+#elif defined(TL_ISA_avx2) && !defined(HAS_FAST)
+enum { TOKENS_MANY = 4, TOKENS_OF_HALVES = 2, TOKENS_SOME = 2 };
 #else
 enum { TOKENS_MANY = ONE_ROW ? 1 : 4, TOKENS_OF_HALVES = ONE_ROW ? 1 : 2, TOKENS_SOME = 1 };
 #endif
