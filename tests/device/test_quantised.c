@@ -308,7 +308,7 @@ static void check_kept(Device *device, const Type *type) {
     assert_memory_equal(found, want, sizeof want);
     assert_int_equal(evictions, 1);
     assert_true(pool_statistics(device).repacked_bytes >= bytes);
-    for (int64_t tokens = KEPT_TOKENS; tokens > 10; tokens = tokens * 2 / 5) { // 79, 31, 12
+    for (int64_t tokens = KEPT_TOKENS; tokens > 1; tokens = tokens * 2 / 5) { // 79, 31, 12, 4
         multiply_kept(&kept, numbers, tokens, 0, KEPT_ROWS, found);
         assert_memory_equal(found, want, (size_t)(tokens * KEPT_ROWS) * sizeof(float));
     }
