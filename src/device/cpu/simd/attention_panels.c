@@ -85,18 +85,15 @@ SIMD_INLINE Floats sums_of_fours(const Floats *sums) {
 // Makes KEYS_APART steps of a panel, and fetches what lies so many bytes ahead.
 SIMD_INLINE void steps_load(const char *keys, int64_t stride, LoadFloats load, int64_t ahead,
                             PanelStep *steps) {
-#pragma GCC unroll 4
-    for (int v = 0; v < FOUR; v++) {
+    UNROLLED_FOR (int v = 0; v < FOUR; v++) {
         Floats lines[KEYS_APART];
         const char *key = keys + v * stride;
-#pragma GCC unroll 4
-        for (int i = 0; i < KEYS_APART; i++, key += FOUR * stride) {
+        UNROLLED_FOR (int i = 0; i < KEYS_APART; i++, key += FOUR * stride) {
             __builtin_prefetch(key + ahead, 0, SECOND_CACHE);
             lines[i] = load(key);
         }
         fours_transpose(lines);
-#pragma GCC unroll 4
-        for (int i = 0; i < KEYS_APART; i++) steps[i][v] = lines[i];
+        UNROLLED_FOR (int i = 0; i < KEYS_APART; i++) steps[i][v] = lines[i];
     }
 }
 
@@ -132,27 +129,21 @@ SIMD_INLINE void rows_by_panel(const ThinProduct *part, int64_t row, const int r
     const float *a = (const float *)part->a + row * part->a_stride;
     float *out = (float *)part->out + row * part->out_row_stride;
     Floats sums[ROWS_OF_KEYS][FOUR];
-#pragma GCC unroll 4
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-        for (int v = 0; v < FOUR; v++) sums[i][v] = (Floats){0};
+    UNROLLED_FOR (int i = 0; i < rows; i++)
+        UNROLLED_FOR (int v = 0; v < FOUR; v++) sums[i][v] = (Floats){0};
     for (int64_t step = 0; step < part->k / FOUR; step++)
-#pragma GCC unroll 4
-        for (int i = 0; i < rows; i++) {
+        UNROLLED_FOR (int i = 0; i < rows; i++) {
             Floats numbers = floats_of_four(a + i * part->a_stride + step * FOUR);
-#pragma GCC unroll 4
-            for (int v = 0; v < FOUR; v++) sums[i][v] += panel[step][v] * numbers;
+            UNROLLED_FOR (int v = 0; v < FOUR; v++) sums[i][v] += panel[step][v] * numbers;
         }
     int64_t rest = part->k % FOUR;
-#pragma GCC unroll 4
-    for (int i = 0; rest > 0 && i < rows; i++) {
+    UNROLLED_FOR (int i = 0; rest > 0 && i < rows; i++) {
         float filled[FOUR] = {0};
         for (int64_t d = 0; d < rest; d++) filled[d] = a[i * part->a_stride + part->k - rest + d];
         Floats numbers = floats_of_four(filled);
         for (int v = 0; v < FOUR; v++) sums[i][v] += panel[part->k / FOUR][v] * numbers;
     }
-#pragma GCC unroll 4
-    for (int i = 0; i < rows; i++) {
+    UNROLLED_FOR (int i = 0; i < rows; i++) {
         Floats scores = sums_of_fours(sums[i]);
         float *target = out + i * part->out_row_stride;
         float_vector_to(target, more ? scores + float_vector_at(target) : scores);
@@ -183,8 +174,7 @@ SIMD_INLINE void values_load(const ThinProduct *part, LoadFloats load, int64_t i
     const char *values = part->b;
     if (part->n == VALUE_VECTORS * LANES) {
         for (int64_t key = 0; key < part->k; key++, values += part->b_stride_bytes)
-#pragma GCC unroll 4
-            for (int v = 0; v < VALUE_VECTORS; v++)
+            UNROLLED_FOR (int v = 0; v < VALUE_VECTORS; v++)
                 panel[key][v] = load(values + v * LANES * item_bytes);
         return;
     }
@@ -208,25 +198,19 @@ SIMD_INLINE void rows_by_values(const ThinProduct *part, ThinRows of_a, bool mor
     const char *next = row == 0 ? part->b + KEYS_AHEAD * part->b_stride_bytes : part->b;
     int64_t next_step = row == 0 ? part->b_stride_bytes : 0;
     Floats sums[VALUE_ROWS][VALUE_VECTORS];
-#pragma GCC unroll 4
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-        for (int v = 0; v < VALUE_VECTORS; v++)
+    UNROLLED_FOR (int i = 0; i < rows; i++)
+        UNROLLED_FOR (int v = 0; v < VALUE_VECTORS; v++)
             sums[i][v] =
                 more ? float_vector_at(out + i * part->out_row_stride + v * LANES) : (Floats){0};
     for (int64_t key = 0; key < part->k; key++, next += next_step) {
         for (int64_t byte = 0; byte < VALUE_VECTORS * LANES * item_bytes; byte += CACHE_LINE)
             __builtin_prefetch(next + byte, 0, SECOND_CACHE);
-#pragma GCC unroll 4
-        for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-            for (int v = 0; v < VALUE_VECTORS; v++)
+        UNROLLED_FOR (int i = 0; i < rows; i++)
+            UNROLLED_FOR (int v = 0; v < VALUE_VECTORS; v++)
                 sums[i][v] += panel[key][v] * a[i * part->a_stride + key];
     }
-#pragma GCC unroll 4
-    for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-        for (int v = 0; v < VALUE_VECTORS; v++)
+    UNROLLED_FOR (int i = 0; i < rows; i++)
+        UNROLLED_FOR (int v = 0; v < VALUE_VECTORS; v++)
             float_vector_to(out + i * part->out_row_stride + v * LANES, sums[i][v]);
 }
 

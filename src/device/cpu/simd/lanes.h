@@ -36,6 +36,14 @@ enum { DOUBLE_LANES = LANES / 2 };
 #define SIMD_INLINE static inline __attribute__((always_inline, unused))
 #endif
 
+// A loop of at most 16 iterations, whose number is a constant where it is inlined: they follow one
+// another without a jump, so that the arrays they index stay in registers.
+#ifdef __clang__
+#define UNROLLED_FOR(...) _Pragma("clang loop unroll(full)") for (__VA_ARGS__)
+#else
+#define UNROLLED_FOR(...) _Pragma("GCC unroll 16") for (__VA_ARGS__)
+#endif
+
 typedef float Floats __attribute__((vector_size(LANES * 4)));
 typedef int32_t Ints __attribute__((vector_size(LANES * 4)));
 typedef uint32_t Words __attribute__((vector_size(LANES * 4)));

@@ -45,8 +45,7 @@ typedef struct Maximum {
 } Maximum;
 
 SIMD_INLINE void take_maximum(Maximum *maximum, const float *scores) {
-#pragma GCC unroll 2
-    for (int v = 0; v < 2; v++) {
+    UNROLLED_FOR (int v = 0; v < 2; v++) {
         Floats values = float_vector_at(scores + v * LANES);
         Ints above = values > maximum->highest[v];
         maximum->highest[v] =

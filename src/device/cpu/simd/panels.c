@@ -48,8 +48,7 @@ SIMD_INLINE void codes_widen(const CodePair *codes, const RepackedForm *form, in
     const Words zero = (Words){0} + (uint32_t)form->zero * 0x10001u;
     Words pairs[4] = {even_bytes(codes->low), odd_bytes(codes->low), even_bytes(codes->high),
                       odd_bytes(codes->high)};
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; i++) {
+    UNROLLED_FOR (int i = 0; i < 4; i++) {
         Words numbers = (Words)((LanePairs)pairs[i] - (LanePairs)zero);
         memcpy(lines + (2 * l + i + (i >= 2 ? 6 : 0)) * LINE_BYTES, &numbers, sizeof numbers);
     }
@@ -59,8 +58,7 @@ SIMD_INLINE void codes_widen(const CodePair *codes, const RepackedForm *form, in
 // The codes of a strip's group as those of a panel's.
 SIMD_INLINE void group_widen(const RepackedForm *form, const char *lines, char *panel) {
     for (int row = 0; row < STRIP_ROWS; row += LANES)
-#pragma GCC unroll 4
-        for (int l = 0; l < 4; l++) {
+        UNROLLED_FOR (int l = 0; l < 4; l++) {
             CodePair codes = codes_at(form->codes, lines + row * 4, l);
             codes_widen(&codes, form, l, panel + row * 4);
         }

@@ -14,6 +14,14 @@ enum { TILE_ROWS = 6, STRIP_WIDTH = 8 };
 // Makes an address one that the compiler cannot derive from another.
 #define KEEP_APART(pointer) __asm__("" : "+r"(pointer))
 
+// Loads of what follows wait for a sum: clang loads a tile's column of numbers first and has no
+// registers left for the sums.
+#if defined(__clang__) && defined(__x86_64__)
+#define ADD_BEFORE_LOADS(sum) __asm__ volatile("" : "+v"(sum) : : "memory")
+#else
+#define ADD_BEFORE_LOADS(sum) (void)0
+#endif
+
 enum {
     ROWS_OF_BASE = 5, // of a tile
     PACK_AHEAD = 8,   // rows that are fetched before they are packed

@@ -21,16 +21,14 @@ SIMD_INLINE void NAME(tile)(const BlockProduct *product, const NAME(Tile) * tile
     int64_t b_row = product->b_row_stride, out_row = product->out_stride, width = tile->width;
     bool part = vectors == 1, more = product->accumulate;
     VECTOR sums[TILE_ROWS][2]; // of which the loops below make registers
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++) {
+    UNROLLED_FOR (int i = 0; i < rows; i++) {
         __builtin_prefetch(out + i * out_row, 1);
         if (!part) __builtin_prefetch(out + i * out_row + 2 * WIDTH - 1, 1);
         for (int v = 0; v < vectors; v++) sums[i][v] = (VECTOR){0};
     }
     // Rows by a few bases and the same offsets from each: all of them stay in registers.
     const REAL *bases[(TILE_ROWS + ROWS_OF_BASE - 1) / ROWS_OF_BASE];
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i += ROWS_OF_BASE) {
+    UNROLLED_FOR (int i = 0; i < rows; i += ROWS_OF_BASE) {
         bases[i / ROWS_OF_BASE] = a + i * a_row;
         KEEP_APART(bases[i / ROWS_OF_BASE]);
     }
@@ -38,19 +36,20 @@ SIMD_INLINE void NAME(tile)(const BlockProduct *product, const NAME(Tile) * tile
         VECTOR weights[2];
         for (int v = 0; v < vectors; v++)
             weights[v] = part ? NAME(some_at)(b, width) : NAME(vector_at)(b + v * WIDTH);
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i++)
-            for (int v = 0; v < vectors; v++)
-                sums[i][v] += weights[v] * bases[i / ROWS_OF_BASE][i % ROWS_OF_BASE * a_row];
+        UNROLLED_FOR (int i = 0; i < rows; i++) {
+            REAL number = bases[i / ROWS_OF_BASE][i % ROWS_OF_BASE * a_row];
+            for (int v = 0; v < vectors; v++) {
+                sums[i][v] += weights[v] * number;
+                ADD_BEFORE_LOADS(sums[i][v]);
+            }
+        }
         for (int v = 0; v < vectors * WIDTH; v += LINE_BYTES / (int)sizeof(REAL))
             __builtin_prefetch(next + v, 0, 2);
-#pragma GCC unroll 16
-        for (int i = 0; i < rows; i += ROWS_OF_BASE) bases[i / ROWS_OF_BASE] += a_column;
+        UNROLLED_FOR (int i = 0; i < rows; i += ROWS_OF_BASE) bases[i / ROWS_OF_BASE] += a_column;
         b += b_row;
         next += next_step;
     }
-#pragma GCC unroll 16
-    for (int i = 0; i < rows; i++)
+    UNROLLED_FOR (int i = 0; i < rows; i++)
         for (int v = 0; v < vectors; v++) {
             REAL *to = out + i * out_row + v * WIDTH;
             VECTOR sum = sums[i][v];

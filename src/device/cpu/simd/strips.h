@@ -240,11 +240,9 @@ SIMD_INLINE void nibble_sums(const char *lines, int vectors, int zero, Group *gr
     const ActivationGroup *one = groups->activations;
     Ints once[STRIP_VECTORS] = {{0}}, times_16[STRIP_VECTORS] = {{0}},
          times_256[STRIP_VECTORS] = {{0}};
-#pragma GCC unroll 4
-    for (int l = 0; l < 4; l++) {
+    UNROLLED_FOR (int l = 0; l < 4; l++) {
         const int8_t *low = one->digits + 8 * l, *high = one->digits + 8 * (l + 4);
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++) {
+        UNROLLED_FOR (int v = 0; v < vectors; v++) {
             Words line = (Words)line_at(lines + l * LINE_BYTES + v * LANES * 4);
             once[v] = dot_pairs(once[v], (Ints)(line & 0x000F000Fu), low);
             times_256[v] = dot_pairs(times_256[v], (Ints)(line & 0x0F000F00u), low + 4);
@@ -252,8 +250,7 @@ SIMD_INLINE void nibble_sums(const char *lines, int vectors, int zero, Group *gr
             once[v] = dot_pairs(once[v], (Ints)((LanePairs)line >> 12), high + 4);
         }
     }
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++)
+    UNROLLED_FOR (int v = 0; v < vectors; v++)
         groups[v].halves[0][0] =
             once[v] + (times_16[v] >> 4) + (times_256[v] >> 8) - zero * one->sum;
 }
@@ -273,26 +270,19 @@ SIMD_INLINE void group_sums(const Form *kind, const char *lines, PartSize size, 
     }
 #endif
     Sum sums[STRIP_VECTORS][REPACKED_TOKENS_MAX][2];
-#pragma GCC unroll 4
-    for (int v = 0; v < size.vectors; v++)
-#pragma GCC unroll 16
-        for (int t = 0; t < size.tokens; t++) sums[v][t][0] = sums[v][t][1] = (Sum){0};
-#pragma GCC unroll 4
-    for (int l = 0; l < 4; l++)
-#pragma GCC unroll 4
-        for (int v = 0; v < size.vectors; v++) {
+    UNROLLED_FOR (int v = 0; v < size.vectors; v++)
+        UNROLLED_FOR (int t = 0; t < size.tokens; t++) sums[v][t][0] = sums[v][t][1] = (Sum){0};
+    UNROLLED_FOR (int l = 0; l < 4; l++)
+        UNROLLED_FOR (int v = 0; v < size.vectors; v++) {
             CodePair codes = codes_at(form->codes, lines + v * LANES * 4, l);
-#pragma GCC unroll 16
-            for (int t = 0; t < size.tokens; t++) {
+            UNROLLED_FOR (int t = 0; t < size.tokens; t++) {
                 const int8_t *digits = groups->activations[t].digits;
                 sum_add(activations, &sums[v][t][0], codes.low, digits, l);
                 sum_add(activations, &sums[v][t][apart ? 1 : 0], codes.high, digits, l + 4);
             }
         }
-#pragma GCC unroll 4
-    for (int v = 0; v < size.vectors; v++)
-#pragma GCC unroll 16
-        for (int t = 0; t < size.tokens; t++) {
+    UNROLLED_FOR (int v = 0; v < size.vectors; v++)
+        UNROLLED_FOR (int t = 0; t < size.tokens; t++) {
             int32_t sum = groups->activations[t].sum;
             int32_t first = apart ? groups->activations[t].half : sum;
             Ints *halves = groups[v].halves[t];
@@ -305,18 +295,13 @@ SIMD_INLINE void group_sums(const Form *kind, const char *lines, PartSize size, 
 // The same of a panel of pairs.
 SIMD_INLINE void pair_sums(const Form *kind, const char *lines, PartSize size, Group *groups) {
     const bool apart = has_halves(kind->weights.scales);
-#pragma GCC unroll 4
-    for (int v = 0; v < size.vectors; v++)
-#pragma GCC unroll 16
-        for (int t = 0; t < size.tokens; t++)
+    UNROLLED_FOR (int v = 0; v < size.vectors; v++)
+        UNROLLED_FOR (int t = 0; t < size.tokens; t++)
             groups[v].halves[t][0] = groups[v].halves[t][1] = (Ints){0};
-#pragma GCC unroll 16
-    for (int l = 0; l < PAIR_LINES; l++) {
+    UNROLLED_FOR (int l = 0; l < PAIR_LINES; l++) {
         const int half = apart && l >= PAIR_LINES / 2;
-#pragma GCC unroll 16
-        for (int t = 0; t < size.tokens; t++)
-#pragma GCC unroll 4
-            for (int v = 0; v < size.vectors; v++) {
+        UNROLLED_FOR (int t = 0; t < size.tokens; t++)
+            UNROLLED_FOR (int v = 0; v < size.vectors; v++) {
                 Ints *sum = &groups[v].halves[t][half];
                 Ints pairs = line_at(lines + l * LINE_BYTES + v * LANES * 4);
                 *sum = dot_pairs(*sum, pairs, groups->activations[t].digits + 4 * l);
@@ -343,8 +328,7 @@ SIMD_INLINE void tile_start(const StripProduct *product, const Form *kind, int64
 }
 
 SIMD_INLINE void tile_sums(const Form *kind, const TileSum *products, int row, Group *group) {
-#pragma GCC unroll 16
-    for (int t = 0; t < TILE_TOKENS; t++) {
+    UNROLLED_FOR (int t = 0; t < TILE_TOKENS; t++) {
         Ints sum = line_at((const char *)&products[LOW_SUM].at[t][row]);
         if (kind->activations == ACTIVATIONS_16)
             sum += line_at((const char *)&products[HIGH_SUM].at[t][row]) << 8;
@@ -356,8 +340,7 @@ SIMD_INLINE void add_scaled(const Group *group, bool has_minimum, int row, int t
                             PartSums *part) {
     Floats scale = floats_of_float16(group->at + row * 2);
     Floats minimum = has_minimum ? floats_of_float16(group->at + 32 + row * 2) : scale;
-#pragma GCC unroll 16
-    for (int t = 0; t < tokens; t++) {
+    UNROLLED_FOR (int t = 0; t < tokens; t++) {
         const ActivationGroup *activations = &group->activations[t];
         Floats factor = scale * broadcast(activations->scale);
         part->totals[t] = multiply_add(floats_of(group->halves[t][0]), factor, part->totals[t]);
@@ -369,8 +352,7 @@ SIMD_INLINE void add_scaled(const Group *group, bool has_minimum, int row, int t
 
 SIMD_INLINE void add_superblock(const Group *group, int row, int tokens, PartSums *part) {
     Floats scale = bytes_at(group->at + row, false), least = bytes_at(group->at + 16 + row, false);
-#pragma GCC unroll 16
-    for (int t = 0; t < tokens; t++) {
+    UNROLLED_FOR (int t = 0; t < tokens; t++) {
         const ActivationGroup *activations = &group->activations[t];
         Floats factor = scale * broadcast(activations->scale);
         part->sums[t] = multiply_add(floats_of(group->halves[t][0]), factor, part->sums[t]);
@@ -380,8 +362,7 @@ SIMD_INLINE void add_superblock(const Group *group, int row, int tokens, PartSum
 
 SIMD_INLINE void add_halves(const Group *group, int row, int tokens, PartSums *part) {
     Floats first = bytes_at(group->at + row, true), second = bytes_at(group->at + 16 + row, true);
-#pragma GCC unroll 16
-    for (int t = 0; t < tokens; t++) {
+    UNROLLED_FOR (int t = 0; t < tokens; t++) {
         Floats sum = floats_of(group->halves[t][0]) * first;
         sum = multiply_add(floats_of(group->halves[t][1]), second, sum);
         part->sums[t] = multiply_add(sum, broadcast(group->activations[t].scale), part->sums[t]);
@@ -391,8 +372,7 @@ SIMD_INLINE void add_halves(const Group *group, int row, int tokens, PartSums *p
 SIMD_INLINE void add_halves_minimum(const Group *group, int row, int tokens, PartSums *part) {
     const uint8_t *bytes = (const uint8_t *)group->at + row;
     Ints first = ints_of_bytes(bytes), second = ints_of_bytes(bytes + STRIP_ROWS);
-#pragma GCC unroll 16
-    for (int t = 0; t < tokens; t++) {
+    UNROLLED_FOR (int t = 0; t < tokens; t++) {
         const ActivationGroup *activations = &group->activations[t];
         Ints sum = group->halves[t][0] * (first & 15) + group->halves[t][1] * (second & 15);
         Ints least = (first >> 4) * activations->half +
@@ -405,8 +385,7 @@ SIMD_INLINE void add_halves_minimum(const Group *group, int row, int tokens, Par
 
 // A superblock without minima: one scale a group (NULL: none), as factors of its sums.
 SIMD_INLINE void add_group(const Group *group, const Floats *scale, int tokens, Floats *sums) {
-#pragma GCC unroll 16
-    for (int t = 0; t < tokens; t++) {
+    UNROLLED_FOR (int t = 0; t < tokens; t++) {
         Floats factor = broadcast(group->activations[t].scale);
         if (scale) factor *= *scale;
         sums[t] = multiply_add(floats_of(group->halves[t][0]), factor, sums[t]);
@@ -447,8 +426,7 @@ SIMD_INLINE void close_superblock(const char *header, bool has_minimum, int row,
                                   PartSums *part) {
     Floats d = floats_of_float16(header + row * 2);
     Floats least = has_minimum ? -floats_of_float16(header + 32 + row * 2) : d;
-#pragma GCC unroll 16
-    for (int t = 0; t < tokens; t++) {
+    UNROLLED_FOR (int t = 0; t < tokens; t++) {
         part->totals[t] = multiply_add(d, part->sums[t], part->totals[t]);
         if (has_minimum) part->totals[t] = multiply_add(least, part->minima[t], part->totals[t]);
         part->sums[t] = part->minima[t] = (Floats){0};
@@ -460,8 +438,7 @@ SIMD_INLINE void close_superblock(const char *header, bool has_minimum, int row,
 // alone: to the first, few lines can be on their way at a time.
 SIMD_INLINE void fetch_ahead(const char *group, int bytes) {
     enum { FAR_BYTES = 4096, NEAR_BYTES = 1024, SECOND_CACHE = 2, FIRST_CACHE = 3 };
-#pragma GCC unroll 16
-    for (int byte = 0; byte < bytes; byte += LINE_BYTES) {
+    UNROLLED_FOR (int byte = 0; byte < bytes; byte += LINE_BYTES) {
         __builtin_prefetch(group + FAR_BYTES + byte, 0, SECOND_CACHE);
         __builtin_prefetch(group + NEAR_BYTES + byte, 0, FIRST_CACHE);
     }
@@ -476,10 +453,8 @@ SIMD_INLINE void part_product(const StripProduct *product, const Form *kind, Par
     const bool minimum =
         form->scales == SCALE_SUPERBLOCK || form->scales == SCALE_HALVES_MINIMUM; // of a superblock
     PartSums parts[STRIP_VECTORS];
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++)
-#pragma GCC unroll 16
-        for (int t = 0; t < tokens; t++)
+    UNROLLED_FOR (int v = 0; v < vectors; v++)
+        UNROLLED_FOR (int t = 0; t < tokens; t++)
             parts[v].totals[t] = parts[v].sums[t] = parts[v].minima[t] = (Floats){0};
     const char *at = product->strip;
     TileSum kept[TILES_KEPT][TILE_SUMS];
@@ -493,8 +468,7 @@ SIMD_INLINE void part_product(const StripProduct *product, const Form *kind, Par
             const char *lines = at + form->scale_bytes;
             if (row == 0 && !is_panel(form->codes)) fetch_ahead(at, repacked_group_bytes(form));
             if (form->codes == CODES_TILE) tile_start(product, kind, block + g + TILES_AHEAD, kept);
-#pragma GCC unroll 4
-            for (int v = 0; v < vectors; v++) {
+            UNROLLED_FOR (int v = 0; v < vectors; v++) {
                 groups[v].at = at;
                 groups[v].activations =
                     product->activations + (block + g) * product->activation_step;
@@ -505,19 +479,15 @@ SIMD_INLINE void part_product(const StripProduct *product, const Form *kind, Par
                 pair_sums(kind, lines + row * 4, size, groups);
             else if (form->codes != CODES_TILE)
                 group_sums(kind, lines + row * 4, size, groups);
-#pragma GCC unroll 4
-            for (int v = 0; v < vectors; v++)
+            UNROLLED_FOR (int v = 0; v < vectors; v++)
                 add_form(form, &groups[v], row + v * LANES, tokens, &parts[v]);
         }
-#pragma GCC unroll 4
-        for (int v = 0; v < vectors; v++)
+        UNROLLED_FOR (int v = 0; v < vectors; v++)
             if (form->header_bytes)
                 close_superblock(header, minimum, row + v * LANES, tokens, &parts[v]);
     }
-#pragma GCC unroll 4
-    for (int v = 0; v < vectors; v++)
-#pragma GCC unroll 16
-        for (int t = 0; t < tokens; t++)
+    UNROLLED_FOR (int v = 0; v < vectors; v++)
+        UNROLLED_FOR (int t = 0; t < tokens; t++)
             if (form->codes != CODES_TILE || t < product->tokens)
                 memcpy(product->out + t * product->out_stride + row + v * LANES,
                        &parts[v].totals[t], sizeof(Floats));

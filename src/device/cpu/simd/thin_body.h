@@ -54,16 +54,13 @@ SIMD_INLINE void NAME(dot_rest)(const ThinProduct *product, const char *b, NAME(
     int64_t item_bytes = tile.reader.item_bytes, partial = rest->count % WIDTH;
     int64_t k = rest->first;
     for (; k + WIDTH <= product->k; k += WIDTH)
-#pragma GCC unroll 8
-        for (int j = 0; j < tile.columns; j++) {
+        UNROLLED_FOR (int j = 0; j < tile.columns; j++) {
             VECTOR weights = tile.reader.vector(b + j * product->b_stride_bytes + k * item_bytes);
-#pragma GCC unroll 8
-            for (int i = 0; i < tile.rows; i++)
+            UNROLLED_FOR (int i = 0; i < tile.rows; i++)
                 totals[i][j] += weights * NAME(vector_at)(a + i * product->a_stride + k);
         }
     if (partial == 0) return;
-#pragma GCC unroll 8
-    for (int j = 0; j < tile.columns; j++) {
+    UNROLLED_FOR (int j = 0; j < tile.columns; j++) {
         const char *source = b + j * product->b_stride_bytes + k * item_bytes;
         char filled[WIDTH * sizeof(double)];
         if (rest->end - source < WIDTH * item_bytes) {
@@ -72,8 +69,7 @@ SIMD_INLINE void NAME(dot_rest)(const ThinProduct *product, const char *b, NAME(
             source = filled;
         }
         VECTOR weights = (VECTOR)((NAME(Mask))tile.reader.vector(source) & rest->mask);
-#pragma GCC unroll 8
-        for (int i = 0; i < tile.rows; i++)
+        UNROLLED_FOR (int i = 0; i < tile.rows; i++)
             totals[i][j] += weights * NAME(vector_at)(rest->a[tile.first + i]);
     }
 }
@@ -89,27 +85,21 @@ SIMD_INLINE void NAME(dot_sums)(const ThinProduct *product, int64_t column, NAME
     const char *b = product->b + column * product->b_stride_bytes;
     for (int64_t k = depth.begin; k + GROUP <= depth.end; k += GROUP) {
         VECTOR weights[DOT_COLUMNS_SMALL][NAME(group_vectors)];
-#pragma GCC unroll 8
-        for (int j = 0; j < columns; j++)
+        UNROLLED_FOR (int j = 0; j < columns; j++)
             if (blocks) tile.reader.group(b + j * product->b_stride_bytes, k, weights[j]);
         // The same place in the rows of b that come next, which memory has in other pages.
         int64_t byte = k * tile.reader.item_bytes, end = byte + GROUP * tile.reader.item_bytes;
         for (; !tile.cached && byte < end; byte += LINE)
-#pragma GCC unroll 8
-            for (int j = columns; j < 2 * columns; j++)
+            UNROLLED_FOR (int j = columns; j < 2 * columns; j++)
                 __builtin_prefetch(b + j * product->b_stride_bytes + byte, 0, 2);
-#pragma GCC unroll 16
-        for (int v = 0; v < NAME(group_vectors); v++) {
-#pragma GCC unroll 8
-            for (int j = 0; j < columns; j++)
+        UNROLLED_FOR (int v = 0; v < NAME(group_vectors); v++) {
+            UNROLLED_FOR (int j = 0; j < columns; j++)
                 if (!blocks)
                     weights[j][v] = tile.reader.vector(b + j * product->b_stride_bytes +
                                                        (k + v * WIDTH) * tile.reader.item_bytes);
-#pragma GCC unroll 8
-            for (int i = 0; i < rows; i++) {
+            UNROLLED_FOR (int i = 0; i < rows; i++) {
                 VECTOR numbers = NAME(vector_at)(a + i * product->a_stride + k + v * WIDTH);
-#pragma GCC unroll 8
-                for (int j = 0; j < columns; j++) sums[i][j] += weights[j][v] * numbers;
+                UNROLLED_FOR (int j = 0; j < columns; j++) sums[i][j] += weights[j][v] * numbers;
             }
         }
     }
@@ -123,14 +113,11 @@ SIMD_INLINE void NAME(dot_store)(const ThinProduct *product, int64_t column, NAM
     const int rows = tile.rows, columns = tile.columns;
     REAL *out = (REAL *)product->out + tile.first * product->out_row_stride +
                 column * product->out_column_stride;
-#pragma GCC unroll 8
-    for (int i = 0; i < rows; i++) {
+    UNROLLED_FOR (int i = 0; i < rows; i++) {
         REAL numbers[DOT_COLUMNS_SMALL];
         int j = 0;
-#pragma GCC unroll 2
-        for (; j + 4 <= columns; j += 4) SUM_FOUR(sums[i] + j, numbers + j);
-#pragma GCC unroll 4
-        for (; j < columns; j++) numbers[j] = SUM(sums[i][j]);
+        UNROLLED_FOR (; j + 4 <= columns; j += 4) SUM_FOUR(sums[i] + j, numbers + j);
+        UNROLLED_FOR (; j < columns; j++) numbers[j] = SUM(sums[i][j]);
         REAL *to = out + i * product->out_row_stride;
         if (columns >= 4 && product->out_column_stride == 1)
             memcpy(to, numbers, (size_t)columns * sizeof *numbers);
@@ -302,21 +289,19 @@ SIMD_INLINE void NAME(strip_tile)(const ThinProduct *product, ThinRows of_a, int
     int64_t whole = product->k - last; // rows of b of which a vector can be read
     VECTOR sums[4][2] = {{{0}}};
     for (; k + 2 <= whole; k += 2)
-#pragma GCC unroll 2
-        for (int d = 0; d < 2; d++) {
+        UNROLLED_FOR (int d = 0; d < 2; d++) {
             VECTOR weights = load(b + (k + d) * stride);
-#pragma GCC unroll 4
-            for (int i = 0; i < rows; i++) sums[i][d] += weights * a[i * product->a_stride + k + d];
+            UNROLLED_FOR (int i = 0; i < rows; i++)
+                sums[i][d] += weights * a[i * product->a_stride + k + d];
         }
     for (; k < product->k; k++) {
         char filled[WIDTH * sizeof(double)] = {0};
         memcpy(filled, b + k * stride, (size_t)(width * item_bytes));
         VECTOR weights = load(filled);
-#pragma GCC unroll 4
-        for (int i = 0; i < rows; i++) sums[i][k % 2] += weights * a[i * product->a_stride + k];
+        UNROLLED_FOR (int i = 0; i < rows; i++)
+            sums[i][k % 2] += weights * a[i * product->a_stride + k];
     }
-#pragma GCC unroll 4
-    for (int i = 0; i < rows; i++) {
+    UNROLLED_FOR (int i = 0; i < rows; i++) {
         REAL *out = (REAL *)product->out + (of_a.first + i) * product->out_row_stride;
         VECTOR total = sums[i][0] + sums[i][1];
         for (int64_t j = 0; j < width; j++)
@@ -337,19 +322,16 @@ SIMD_INLINE void NAME(strip_panel)(const ThinProduct *product, ThinRows of_a, in
         const char *later = b + AHEAD * product->b_stride_bytes;
         for (int64_t byte = 0; byte < PANEL_VECTORS * WIDTH * item_bytes; byte += LINE)
             if (of_a.first == 0) __builtin_prefetch(later + byte);
-#pragma GCC unroll 4
-        for (int v = 0; v < PANEL_VECTORS; v++) weights[v] = load(b + v * WIDTH * item_bytes);
-#pragma GCC unroll 4
-        for (int i = 0; i < rows; i++)
-#pragma GCC unroll 4
-            for (int v = 0; v < PANEL_VECTORS; v++)
+        UNROLLED_FOR (int v = 0; v < PANEL_VECTORS; v++)
+            weights[v] = load(b + v * WIDTH * item_bytes);
+        UNROLLED_FOR (int i = 0; i < rows; i++)
+            UNROLLED_FOR (int v = 0; v < PANEL_VECTORS; v++)
                 sums[i][v] += weights[v] * a[i * product->a_stride + k];
     }
-#pragma GCC unroll 4
-    for (int i = 0; i < rows; i++) {
+    UNROLLED_FOR (int i = 0; i < rows; i++) {
         REAL *out = (REAL *)product->out + (of_a.first + i) * product->out_row_stride + column;
-#pragma GCC unroll 4
-        for (int v = 0; v < PANEL_VECTORS; v++) NAME(vector_to)(out + v * WIDTH, sums[i][v]);
+        UNROLLED_FOR (int v = 0; v < PANEL_VECTORS; v++)
+            NAME(vector_to)(out + v * WIDTH, sums[i][v]);
     }
 }
 
