@@ -55,6 +55,33 @@ typedef int8_t SignedBytes __attribute__((vector_size(LANES)));
 typedef float Four __attribute__((vector_size(16)));
 typedef double Doubles __attribute__((vector_size(DOUBLE_LANES * 8)));
 
+// a * b + c in the one way of the instruction set, whatever is inlined around it: compilers choose
+// for themselves which products of an expression they fuse.
+SIMD_INLINE Floats float_multiply_add(Floats a, Floats b, Floats c) {
+#if defined(TL_ISA_avx512)
+    return (Floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(TL_ISA_avx2)
+    return (Floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    return a * b + c;
+#endif
+}
+
+SIMD_INLINE Doubles double_multiply_add(Doubles a, Doubles b, Doubles c) {
+#if defined(TL_ISA_avx512)
+    return (Doubles)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif defined(TL_ISA_avx2)
+    return (Doubles)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#else
+    return a * b + c;
+#endif
+}
+
+// Less nothing, which compilers leave away; adding nothing would make 0 of -0.
+SIMD_INLINE Floats float_broadcast(float number) {
+    return number - (Floats){0};
+}
+
 SIMD_INLINE Floats float_vector_at(const void *source) {
     Floats values;
     memcpy(&values, source, sizeof values);
@@ -168,13 +195,17 @@ SIMD_INLINE float float_of_half_at(const uint8_t *source) {
 #endif
 }
 
-// Sums halve the vector: lane i and the lane half a vector above it, until one is left.
+// The halves of a vector added, then the halves of that, down to one lane: in this order with every
+// compiler, which _mm512_reduce_add_ps is not.
 SIMD_INLINE float floats_sum(Floats values) {
+#if defined(TL_ISA_avx512) || defined(TL_ISA_avx2)
 #if defined(TL_ISA_avx512)
-    return _mm512_reduce_add_ps((__m512)values);
-#elif defined(TL_ISA_avx2)
-    __m128 four = _mm_add_ps(_mm256_castps256_ps128((__m256)values),
-                             _mm256_extractf128_ps((__m256)values, 1));
+    __m256 eight = _mm256_add_ps(_mm512_castps512_ps256((__m512)values),
+                                 _mm512_extractf32x8_ps((__m512)values, 1));
+#else
+    __m256 eight = (__m256)values;
+#endif
+    __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
     four = _mm_add_ps(four, _mm_movehl_ps(four, four));
     return four[0] + four[1];
 #else
@@ -234,7 +265,9 @@ SIMD_INLINE void floats_sum_four(const Floats values[4], float out[4]) {
 
 SIMD_INLINE double doubles_sum(Doubles values) {
 #if defined(TL_ISA_avx512)
-    return _mm512_reduce_add_pd((__m512d)values);
+    __m256d four = _mm256_add_pd(_mm512_castpd512_pd256((__m512d)values),
+                                 _mm512_extractf64x4_pd((__m512d)values, 1));
+    return (four[0] + four[2]) + (four[1] + four[3]);
 #elif defined(TL_ISA_avx2)
     return (values[0] + values[2]) + (values[1] + values[3]);
 #else

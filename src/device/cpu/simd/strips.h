@@ -103,23 +103,8 @@ SIMD_INLINE Ints sum_total(ActivationForm activations, const Sum *sum) {
 
 #endif
 
-// a * b + c in the one way of the instruction set, whatever is inlined around it.
-SIMD_INLINE Floats multiply_add(Floats a, Floats b, Floats c) {
-#if defined(TL_ISA_avx512)
-    return (Floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
-#elif defined(TL_ISA_avx2)
-    return (Floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
-#else
-    return a * b + c;
-#endif
-}
-
 SIMD_INLINE Floats floats_of(Ints integers) {
     return __builtin_convertvector(integers, Floats);
-}
-
-SIMD_INLINE Floats broadcast(float number) {
-    return (Floats){0} + number;
 }
 
 SIMD_INLINE Ints line_at(const char *source) {
@@ -342,11 +327,12 @@ SIMD_INLINE void add_scaled(const Group *group, bool has_minimum, int row, int t
     Floats minimum = has_minimum ? floats_of_float16(group->at + 32 + row * 2) : scale;
     UNROLLED_FOR (int t = 0; t < tokens; t++) {
         const ActivationGroup *activations = &group->activations[t];
-        Floats factor = scale * broadcast(activations->scale);
-        part->totals[t] = multiply_add(floats_of(group->halves[t][0]), factor, part->totals[t]);
+        Floats factor = scale * float_broadcast(activations->scale);
+        part->totals[t] =
+            float_multiply_add(floats_of(group->halves[t][0]), factor, part->totals[t]);
         if (has_minimum)
-            part->totals[t] =
-                multiply_add(minimum, broadcast(activations->scaled_sum), part->totals[t]);
+            part->totals[t] = float_multiply_add(minimum, float_broadcast(activations->scaled_sum),
+                                                 part->totals[t]);
     }
 }
 
@@ -354,9 +340,10 @@ SIMD_INLINE void add_superblock(const Group *group, int row, int tokens, PartSum
     Floats scale = bytes_at(group->at + row, false), least = bytes_at(group->at + 16 + row, false);
     UNROLLED_FOR (int t = 0; t < tokens; t++) {
         const ActivationGroup *activations = &group->activations[t];
-        Floats factor = scale * broadcast(activations->scale);
-        part->sums[t] = multiply_add(floats_of(group->halves[t][0]), factor, part->sums[t]);
-        part->minima[t] = multiply_add(least, broadcast(activations->scaled_sum), part->minima[t]);
+        Floats factor = scale * float_broadcast(activations->scale);
+        part->sums[t] = float_multiply_add(floats_of(group->halves[t][0]), factor, part->sums[t]);
+        part->minima[t] =
+            float_multiply_add(least, float_broadcast(activations->scaled_sum), part->minima[t]);
     }
 }
 
@@ -364,8 +351,9 @@ SIMD_INLINE void add_halves(const Group *group, int row, int tokens, PartSums *p
     Floats first = bytes_at(group->at + row, true), second = bytes_at(group->at + 16 + row, true);
     UNROLLED_FOR (int t = 0; t < tokens; t++) {
         Floats sum = floats_of(group->halves[t][0]) * first;
-        sum = multiply_add(floats_of(group->halves[t][1]), second, sum);
-        part->sums[t] = multiply_add(sum, broadcast(group->activations[t].scale), part->sums[t]);
+        sum = float_multiply_add(floats_of(group->halves[t][1]), second, sum);
+        part->sums[t] =
+            float_multiply_add(sum, float_broadcast(group->activations[t].scale), part->sums[t]);
     }
 }
 
@@ -377,18 +365,18 @@ SIMD_INLINE void add_halves_minimum(const Group *group, int row, int tokens, Par
         Ints sum = group->halves[t][0] * (first & 15) + group->halves[t][1] * (second & 15);
         Ints least = (first >> 4) * activations->half +
                      (second >> 4) * (activations->sum - activations->half);
-        Floats scale = broadcast(activations->scale);
-        part->sums[t] = multiply_add(floats_of(sum), scale, part->sums[t]);
-        part->minima[t] = multiply_add(floats_of(least), scale, part->minima[t]);
+        Floats scale = float_broadcast(activations->scale);
+        part->sums[t] = float_multiply_add(floats_of(sum), scale, part->sums[t]);
+        part->minima[t] = float_multiply_add(floats_of(least), scale, part->minima[t]);
     }
 }
 
 // A superblock without minima: one scale a group (NULL: none), as factors of its sums.
 SIMD_INLINE void add_group(const Group *group, const Floats *scale, int tokens, Floats *sums) {
     UNROLLED_FOR (int t = 0; t < tokens; t++) {
-        Floats factor = broadcast(group->activations[t].scale);
+        Floats factor = float_broadcast(group->activations[t].scale);
         if (scale) factor *= *scale;
-        sums[t] = multiply_add(floats_of(group->halves[t][0]), factor, sums[t]);
+        sums[t] = float_multiply_add(floats_of(group->halves[t][0]), factor, sums[t]);
     }
 }
 
@@ -427,8 +415,9 @@ SIMD_INLINE void close_superblock(const char *header, bool has_minimum, int row,
     Floats d = floats_of_float16(header + row * 2);
     Floats least = has_minimum ? -floats_of_float16(header + 32 + row * 2) : d;
     UNROLLED_FOR (int t = 0; t < tokens; t++) {
-        part->totals[t] = multiply_add(d, part->sums[t], part->totals[t]);
-        if (has_minimum) part->totals[t] = multiply_add(least, part->minima[t], part->totals[t]);
+        part->totals[t] = float_multiply_add(d, part->sums[t], part->totals[t]);
+        if (has_minimum)
+            part->totals[t] = float_multiply_add(least, part->minima[t], part->totals[t]);
         part->sums[t] = part->minima[t] = (Floats){0};
     }
 }
