@@ -424,9 +424,10 @@ SIMD_INLINE void close_superblock(const char *header, bool has_minimum, int row,
 
 // Asks for what comes some groups later: processors look ahead within a page at most, and not far
 // enough where a line of codes takes many instructions. From far it comes to the second cache
-// alone: to the first, few lines can be on their way at a time.
+// alone: to the first, few lines can be on their way at a time. A header counts: waiting for one
+// line of each superblock is a fourth of the time.
 SIMD_INLINE void fetch_ahead(const char *group, int bytes) {
-    enum { FAR_BYTES = 4096, NEAR_BYTES = 1024, SECOND_CACHE = 2, FIRST_CACHE = 3 };
+    enum { FAR_BYTES = 8192, NEAR_BYTES = 2048, SECOND_CACHE = 2, FIRST_CACHE = 3 };
     UNROLLED_FOR (int byte = 0; byte < bytes; byte += LINE_BYTES) {
         __builtin_prefetch(group + FAR_BYTES + byte, 0, SECOND_CACHE);
         __builtin_prefetch(group + NEAR_BYTES + byte, 0, FIRST_CACHE);
@@ -451,6 +452,7 @@ SIMD_INLINE void part_product(const StripProduct *product, const Form *kind, Par
         tile_start(product, kind, g, kept);
     for (int64_t block = 0; block < product->groups; block += per_block) {
         const char *header = at;
+        if (row == 0 && !is_panel(form->codes)) fetch_ahead(header, form->header_bytes);
         at += form->header_bytes;
         for (int g = 0; g < per_block; g++, at += repacked_group_bytes(form)) {
             Group groups[STRIP_VECTORS];
