@@ -8,9 +8,11 @@
 #include "device/cpu/simd/blocks_grid.h"
 
 // Rows of b next to one or two rows of a, next to 3 or 4, and next to 5 to 8: as many sums as there
-// are registers for; next to one row of a where b lies in a cache.
+// are registers for; next to one row of a where they are 16-bit floats, and where b lies in a
+// cache.
 #if defined(TL_ISA_avx512)
 enum {
+    DOT_COLUMNS_HALVES = 2,
     DOT_COLUMNS_MAX = 4,
     DOT_COLUMNS_MORE = 4,
     DOT_COLUMNS_MOST = 2,
@@ -19,6 +21,7 @@ enum {
 };
 #else
 enum {
+    DOT_COLUMNS_HALVES = 4,
     DOT_COLUMNS_MAX = 4,
     DOT_COLUMNS_MORE = 2,
     DOT_COLUMNS_MOST = 1,

@@ -185,13 +185,13 @@ static __attribute__((noinline, unused)) void NAME(dot_small)(const ThinProduct 
     (product, column, (NAME(Tile)){0, 1, 1, reader, &rest, true});
 }
 
+#define DOT_COLUMNS(rows, step)                                                                    \
+    for (; column + step <= product->n; column += step) NAME(dot_tile)                             \
+    (product, column, (NAME(Tile)){0, rows, step, reader, &rest, false});                          \
+    for (; column < product->n; column++) NAME(dot_tile)                                           \
+    (product, column, (NAME(Tile)){0, rows, 1, reader, &rest, false})
 #define DOT_CASE(rows, step)                                                                       \
-    case rows:                                                                                     \
-        for (; column + step <= product->n; column += step) NAME(dot_tile)                         \
-        (product, column, (NAME(Tile)){0, rows, step, reader, &rest, false});                      \
-        for (; column < product->n; column++) NAME(dot_tile)                                       \
-        (product, column, (NAME(Tile)){0, rows, 1, reader, &rest, false});                         \
-        break
+    case rows: DOT_COLUMNS(rows, step); break
 
 SIMD_INLINE void NAME(dot)(const ThinProduct *product, const NAME(Reader) * reader) {
     if (!ONE_ROW && product->rows == 1 && product->cached) {
@@ -211,6 +211,10 @@ SIMD_INLINE void NAME(dot)(const ThinProduct *product, const NAME(Reader) * read
     if (reader->vector && product->rows == THIN_HALF_ROWS_MAX)
         column = NAME(dot_pieces)(product, reader);
 #endif
+    if (product->rows == 1 && reader->item_bytes == 2) { // two streams are read faster than four
+        DOT_COLUMNS(1, DOT_COLUMNS_HALVES);
+        return;
+    }
     switch (product->rows) {
         DOT_CASE(1, DOT_COLUMNS_MAX);
         DOT_CASE(2, DOT_COLUMNS_MAX);
@@ -245,6 +249,7 @@ SIMD_INLINE void NAME(dot_more)(const ThinProduct *product, const NAME(Reader) *
     }
 }
 #undef DOT_CASE
+#undef DOT_COLUMNS
 
 // One vector of columns at `offset` of the strip: four rows of b a time.
 SIMD_INLINE void NAME(strip_step)(const ThinProduct *product, ThinRows k, int64_t offset,
