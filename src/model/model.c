@@ -42,6 +42,7 @@ struct Model {
     ModelEntry *names;
     ModelEntry *tops;     // names of one word
     Tokenizer *tokenizer; // NULL until it is asked for
+    bool copies_floats; // into memory of the device's own, whose pages may be larger than a file's
 };
 
 static const char *last_dot(const char *name, size_t length) {
@@ -126,8 +127,23 @@ static DType choose_cache(const Model *model, const Device *device, CacheSetting
     return dtype == DTYPE_FLOAT32 || dtype == DTYPE_FLOAT64 ? DTYPE_FLOAT32 : DTYPE_FLOAT16;
 }
 
-// TL_FAST and TL_CACHE; and under TL_REPACK=load the matrices that products will read get their
-// layout now.
+// TL_REPACK=load: the matrices that products will read get their layout now; those of floats have
+// it and are copied.
+static Status load_matrices(Model *model, const DeviceBackend *backend) {
+    model->copies_floats = true;
+    for (size_t i = 0; i < model->reader->tensors.count; i++) {
+        const StoredTensor *stored = &model->reader->tensors.items[i];
+        bool matrix = dtype_is_quant(stored->dtype) ||
+                      (dtype_is_float(stored->dtype) && stored->shape.rank > 1);
+        if (!stored->usable || stored->change.unused || !matrix) continue;
+        SCOPED_TENSOR(tensor);
+        TRY(model_tensor(model, stored->name, &tensor));
+        backend->weight_loaded(&tensor->view);
+    }
+    return STATUS_OK;
+}
+
+// TL_FAST, TL_CACHE and TL_REPACK.
 static Status apply_settings(Model *model) {
     DeviceSettings settings;
     TRY(device_settings_read(&settings));
@@ -136,16 +152,9 @@ static Status apply_settings(Model *model) {
     TRY(device_default(&device));
     if (!model->options.has_cache)
         model->options.cache = choose_cache(model, device, settings.cache);
-    if (settings.repack != REPACK_LOAD) return STATUS_OK;
-    if (!device->backend->weight_loaded) return STATUS_OK;
-    for (size_t i = 0; i < model->reader->tensors.count; i++) {
-        const StoredTensor *stored = &model->reader->tensors.items[i];
-        if (!stored->usable || !dtype_is_quant(stored->dtype) || model->options.convert) continue;
-        SCOPED_TENSOR(tensor);
-        TRY(model_tensor(model, stored->name, &tensor));
-        device->backend->weight_loaded(&tensor->view);
-    }
-    return STATUS_OK;
+    bool loads = settings.repack == REPACK_LOAD && !model->options.convert;
+    return loads && device->backend->weight_loaded ? load_matrices(model, device->backend)
+                                                   : STATUS_OK;
 }
 
 Status model_open(const char *path, const ModelOptions *options, Model **out) {
@@ -335,7 +344,7 @@ static Status make_loaded(const Model *model, const StoredTensor *stored, Tensor
     SCOPED_TENSOR(imported);
     SCOPED_TENSOR(changed);
     if (!stored->usable) return reader_fail_unusable(stored, model->path);
-    TRY(reader_tensor(stored, false, &imported));
+    TRY(reader_tensor(stored, model->copies_floats && dtype_is_float(stored->dtype), &imported));
     TRY(change_tensor(&stored->change, imported, &changed));
     if (wants_conversion(model, tensor_dtype(changed)))
         return tensor_cast(changed, model->options.dtype, out);

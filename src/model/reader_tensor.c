@@ -94,6 +94,7 @@ Status reader_tensor(const StoredTensor *tensor, bool copy, Tensor **out) {
         TRY(buffer_import(device, &memory, &label, &buffer));
     } else {
         TRY(copy_bytes(device, bytes, tensor->bytes, &label, &buffer));
+        file_map_evict(bytes, tensor->bytes);
     }
     if (is_filler(bytes, tensor->bytes)) foretell_forget(buffer);
     Shape stored = shape_before(tensor->shape, &tensor->change);

@@ -111,6 +111,7 @@ def arguments():
     parser.add_argument("--peer", action="append", default=[], help="NAME=PROGRAM [OPTION...], with the options of llama-bench")
     parser.add_argument("--together", action="store_true", help="all engines at once, each on cores of its own")
     parser.add_argument("--processor", action="store_true", help="processor time, the difference between two lengths")
+    parser.add_argument("--large-pages", action="store_true", help="tl with TL_REPACK=load, too")
     parser.add_argument("--rounds", type=int, default=2, help="of --processor: the smallest of so many runs counts")
     parser.add_argument("--least", type=float, default=LEAST, help="of --processor: seconds by which lengths differ, at least")
     parser.add_argument("--small", action="store_true", help="a llama of two small layers")
@@ -123,6 +124,8 @@ def arguments():
 def engines_of(options):
     tl = [options.build / "tl", "run", BENCH / "models.tl"]
     engines = [Engine("tl", tl, {"TL_DEVICE": "cpu"}), Engine("tl, fast", tl, {"TL_DEVICE": "cpu", "TL_FAST": "1"})]
+    if options.large_pages:
+        engines.append(Engine("tl, large pages", tl, {"TL_DEVICE": "cpu", "TL_REPACK": "load"}))
     peers = [("llama.cpp", [program(options.llama)])] if options.llama else []
     peers += [("ik_llama.cpp", [program(options.ik), "-w", "0", "-rtr", "1"])] if options.ik else []
     peers += [(name, shlex.split(words)) for name, words in (peer.split("=", 1) for peer in options.peer)]

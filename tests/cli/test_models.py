@@ -1,5 +1,6 @@
 """Models and memory from outside: large files cost nothing, impossible ones are refused with the
 numbers, and a cache that grows token by token computes what a fresh pass computes."""
+import json
 import os
 import struct
 import tempfile
@@ -58,6 +59,24 @@ class LargeModels(unittest.TestCase):
                 "print(w.shape, get_sum(w) == get_sum(w))\nfn get_sum(x) { sum(x) as float }")
         result = run_code(code, fixture(self, "models/stories260K.gguf"), env=STRICT)
         self.assertEqual((result.status, result.out), (0, "[64, 64] true\n"), result.err)
+
+    def test_floats_are_copied_to_the_process(self):
+        """TL_REPACK=load: matrices are the device's own and the file's pages go back; the numbers stay."""
+        code = """
+let m = load_model("%s")
+let loaded = memory()
+print(to_json(forward(m, [1, 5, 9]).to_list()))
+print(to_json(list(loaded.live, loaded.host.mapped)))
+""" % fixture(self, "models/mini-f16.gguf")
+        if os.environ.get("TL_DEVICE", "cpu") != "cpu":
+            self.skipTest("weights of files are on the device anyway")
+        (logits, usual), (again, copied) = [
+            (run_code(code, env={**STRICT, "TL_REPACK": way}).out.splitlines()) for way in ("lazy", "load")]
+        self.assertEqual(logits, again)
+        self.assertEqual(json.loads(usual)[0], 0)
+        live, mapped = json.loads(copied)
+        self.assertGreater(live, 3_800_000)
+        self.assertLess(mapped, 400_000)
 
 
 class Caches(unittest.TestCase):
