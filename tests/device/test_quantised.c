@@ -441,7 +441,8 @@ static void check_tiles(const Type *type, ActivationForm form) {
         ActivationRow out = {&activations[0][t], TILED_ROWS};
         assert_true(repacked_simd_base.round[form | ACTIVATIONS_PAIRS](numbers, groups, out));
     }
-    StripProduct product = {strip, groups, activations[0], TILED_ROWS, TILED, want[0], STRIP_ROWS};
+    StripProduct product = {strip,      true,  groups,  activations[0],
+                            TILED_ROWS, TILED, want[0], STRIP_ROWS};
     repacked_simd_base.product[form][type->dtype](&product);
     for (int64_t g = 0; g < groups; g++)
         for (int t = 0; t < TILED; t++) pairs_to_digits(&activations[g][t]);

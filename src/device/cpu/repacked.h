@@ -116,6 +116,7 @@ typedef struct ActivationRow {
 // out[token, row] for the rows of one strip.
 typedef struct StripProduct {
     const char *strip;
+    bool fetch;                         // what lies further on is asked for before it is read
     int64_t groups;                     // columns / 32
     const ActivationGroup *activations; // [groups, tokens], groups activation_step apart
     int64_t activation_step;

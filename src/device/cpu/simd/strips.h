@@ -446,18 +446,19 @@ SIMD_INLINE void part_product(const StripProduct *product, const Form *kind, Par
     UNROLLED_FOR (int v = 0; v < vectors; v++)
         UNROLLED_FOR (int t = 0; t < tokens; t++)
             parts[v].totals[t] = parts[v].sums[t] = parts[v].minima[t] = (Floats){0};
+    const bool fetch = row == 0 && !is_panel(form->codes) && product->fetch;
     const char *at = product->strip;
     TileSum kept[TILES_KEPT][TILE_SUMS];
     for (int g = 0; form->codes == CODES_TILE && g < TILES_AHEAD; g++)
         tile_start(product, kind, g, kept);
     for (int64_t block = 0; block < product->groups; block += per_block) {
         const char *header = at;
-        if (row == 0 && !is_panel(form->codes)) fetch_ahead(header, form->header_bytes);
+        if (fetch) fetch_ahead(header, form->header_bytes);
         at += form->header_bytes;
         for (int g = 0; g < per_block; g++, at += repacked_group_bytes(form)) {
             Group groups[STRIP_VECTORS];
             const char *lines = at + form->scale_bytes;
-            if (row == 0 && !is_panel(form->codes)) fetch_ahead(at, repacked_group_bytes(form));
+            if (fetch) fetch_ahead(at, repacked_group_bytes(form));
             if (form->codes == CODES_TILE) tile_start(product, kind, block + g + TILES_AHEAD, kept);
             UNROLLED_FOR (int v = 0; v < vectors; v++) {
                 groups[v].at = at;
