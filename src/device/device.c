@@ -104,6 +104,11 @@ uint64_t device_room_beyond(const Device *device) {
     return device->pool->settings.device_bytes > 0 ? 0 : spill_room(device);
 }
 
+bool device_has_room_for_copy(const Device *device, size_t bytes) {
+    size_t limit = device->memory_limit, live = pool_statistics(device).live_bytes;
+    return limit == 0 || (live + bytes) / 3 < limit / 4;
+}
+
 bool device_is_short(const Device *device) {
     return device->pool->spill.active;
 }

@@ -115,6 +115,9 @@ void device_close(Device *device);
 
 // Bytes that may leave it for the host's memory or a file, at most.
 uint64_t device_room_beyond(const Device *device);
+// Whether it has room for a copy of what lies in a mapped file, next to everything else: what does
+// not fit stays there.
+bool device_has_room_for_copy(const Device *device, size_t bytes);
 // Whether it has refused memory, so that buffers leave it.
 bool device_is_short(const Device *device);
 

@@ -339,12 +339,23 @@ static Status change_tensor(const TensorChange *change, Tensor *stored, Tensor *
     return STATUS_OK;
 }
 
+static Status copies(const Model *model, const StoredTensor *stored, bool *out) {
+    Device *device;
+    *out = false;
+    if (!model->copies_floats || !dtype_is_float(stored->dtype)) return STATUS_OK;
+    TRY(device_default(&device));
+    *out = device_has_room_for_copy(device, stored->bytes);
+    return STATUS_OK;
+}
+
 // As the model has it: changed, and of the type that was asked for.
 static Status make_loaded(const Model *model, const StoredTensor *stored, Tensor **out) {
     SCOPED_TENSOR(imported);
     SCOPED_TENSOR(changed);
+    bool copy;
     if (!stored->usable) return reader_fail_unusable(stored, model->path);
-    TRY(reader_tensor(stored, model->copies_floats && dtype_is_float(stored->dtype), &imported));
+    TRY(copies(model, stored, &copy));
+    TRY(reader_tensor(stored, copy, &imported));
     TRY(change_tensor(&stored->change, imported, &changed));
     if (wants_conversion(model, tensor_dtype(changed)))
         return tensor_cast(changed, model->options.dtype, out);

@@ -70,13 +70,15 @@ print(to_json(list(loaded.live, loaded.host.mapped)))
 """ % fixture(self, "models/mini-f16.gguf")
         if os.environ.get("TL_DEVICE", "cpu") != "cpu":
             self.skipTest("weights of files are on the device anyway")
-        (logits, usual), (again, copied) = [
-            (run_code(code, env={**STRICT, "TL_REPACK": way}).out.splitlines()) for way in ("lazy", "load")]
-        self.assertEqual(logits, again)
+        (logits, usual), (again, copied), (same, some) = [
+            run_code(code, env={**STRICT, **env}).out.splitlines() for env in (
+                {"TL_REPACK": "lazy"}, {"TL_REPACK": "load"}, {"TL_REPACK": "load", "TL_TEST_DEVICE_MB": "4"})]
+        self.assertEqual([again, same], [logits, logits])
         self.assertEqual(json.loads(usual)[0], 0)
         live, mapped = json.loads(copied)
         self.assertGreater(live, 3_800_000)
         self.assertLess(mapped, 400_000)
+        self.assertIn(json.loads(some)[0], range(1_000_000, live))  # what does not fit stays in the file
 
 
 class Caches(unittest.TestCase):

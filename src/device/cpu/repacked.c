@@ -128,21 +128,14 @@ static void weight_release(void *companion) {
     free(weight);
 }
 
-// Whether the device has room for the strips next to everything else: a weight that does not fit
-// stays in its file.
-static bool has_room(Buffer *buffer, size_t bytes) {
-    PoolStatistics statistics = pool_statistics(buffer->device);
-    size_t limit = buffer->device->memory_limit;
-    return limit == 0 || (statistics.live_bytes + bytes) / 3 < limit / 4;
-}
-
 static RepackedWeight *weight_new(Buffer *buffer, DType dtype, int64_t columns) {
     size_t row_bytes = row_bytes_of(dtype, columns);
     int64_t rows = (int64_t)(buffer->bytes / row_bytes);
     int64_t strips = (rows + STRIP_ROWS - 1) / STRIP_ROWS;
     size_t strip_bytes = repacked_strip_bytes(repacked_form(dtype), columns);
     size_t bytes = strip_bytes * (size_t)strips;
-    if (buffer->bytes % row_bytes != 0 || !has_room(buffer, bytes)) return NULL;
+    if (buffer->bytes % row_bytes != 0 || !device_has_room_for_copy(buffer->device, bytes))
+        return NULL;
     RepackedWeight *weight = memory_allocate_zeroed(1, sizeof *weight + (size_t)strips);
     Origin before = origin_current;
     origin_current = buffer->origin; // the line that holds the weight holds its strips
