@@ -392,7 +392,6 @@ class Session(unittest.TestCase):
         self.complete(t, "x.log_soft", "x.log_softmax")
         self.complete(t, "layer_norm(x, bia", "bias:")
         self.complete(t, "shift(x, offs", "offset_of_it:")
-        self.complete(t, "let a = shift(1, ep", "ep")
         self.complete(t, "let b = 2 * p\t", "pi ")  # one of those that are shown
         self.complete(t, "let b: La", "Layer")
         self.complete(t, "let b: ten", "tensor")
