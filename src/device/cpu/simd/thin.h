@@ -88,9 +88,14 @@ typedef struct ThinDepth { // a range of k
     SIMD_INLINE void group_of_##code(const char *row, int64_t first, Vector *out) {                \
         for (int v = 0; v < GROUP / width; v++) out[v] = load(row + (first + v * width) * bytes);  \
     }                                                                                              \
+    static __attribute__((noinline)) void dot_small_##code(const ThinProduct *product) {           \
+        real##_dot_small(product, (real##_Reader){group_of_##code, load, bytes});                  \
+    }                                                                                              \
     void ISA(dot_##code)(const ThinProduct *product) {                                             \
-        static const real##_Reader reader = {group_of_##code, load, bytes};                        \
-        dot(product, &reader);                                                                     \
+        if (!ONE_ROW && product->rows == 1 && product->cached)                                     \
+            dot_small_##code(product);                                                             \
+        else                                                                                       \
+            dot(product, (real##_Reader){group_of_##code, load, bytes});                           \
     }                                                                                              \
     void ISA(strip_##code)(const ThinProduct *product) {                                           \
         real##_strip(product, load, bytes);                                                        \
@@ -99,15 +104,14 @@ typedef struct ThinDepth { // a range of k
 // The same for 16-bit floats, which many instructions take apart where vectors are narrowest: there
 // their products share one, as those of quantised types do.
 #if defined(TL_ISA_base)
-void ISA(dot_groups)(const ThinProduct *product, const float_Reader *reader);
+void ISA(dot_groups)(const ThinProduct *product, float_Reader reader);
 
 #define THIN_HALVES(code, load)                                                                    \
     static void load_##code(const char *row, int64_t first, Floats *out) {                         \
         for (int v = 0; v < GROUP_VECTORS; v++) out[v] = load(row + (first + v * LANES) * 2);      \
     }                                                                                              \
     void ISA(dot_##code)(const ThinProduct *product) {                                             \
-        static const float_Reader reader = {load_##code, load, 2};                                 \
-        ISA(dot_groups)(product, &reader);                                                         \
+        ISA(dot_groups)(product, (float_Reader){load_##code, load, 2});                            \
     }                                                                                              \
     void ISA(strip_##code)(const ThinProduct *product) {                                           \
         float_strip(product, load, 2);                                                             \

@@ -5,16 +5,16 @@
 // which only element types have; most quantised ones are multiplied in other ways
 // (device/cpu/repacked.h).
 #if defined(TL_ISA_base)
-void ISA(dot_groups)(const ThinProduct *product, const float_Reader *reader) {
+void ISA(dot_groups)(const ThinProduct *product, float_Reader reader) {
     float_dot_more(product, reader);
 }
 
 static void dot_blocks(const ThinProduct *product, float_GroupLoad load) {
-    ISA(dot_groups)(product, &(float_Reader){load, NULL, 0});
+    ISA(dot_groups)(product, (float_Reader){load, NULL, 0});
 }
 #else
 static __attribute__((noinline)) void dot_blocks(const ThinProduct *product, float_GroupLoad load) {
-    float_dot_more(product, &(float_Reader){load, NULL, 0});
+    float_dot_more(product, (float_Reader){load, NULL, 0});
 }
 #endif
 

@@ -6,7 +6,7 @@ typedef VECTOR (*NAME(VectorLoad))(const void *source);
 
 enum { NAME(group_vectors) = GROUP / WIDTH };
 
-// How numbers of b are read.
+// How numbers of b are read; a constant where it is used.
 typedef struct NAME(Reader) {
     NAME(GroupLoad) group;
     NAME(VectorLoad) vector; // NULL for blocks, whose k is an integral number of groups
@@ -27,7 +27,7 @@ typedef struct NAME(Rest) {
 
 typedef struct NAME(Tile) {   // rows of a by columns of b
     int first, rows, columns; // the rows begin with `first`
-    const NAME(Reader) * reader;
+    NAME(Reader) reader;
     const NAME(Rest) * rest;
     bool cached; // b is, so that nothing of it is fetched before it is read
 } NAME(Tile);
@@ -51,11 +51,11 @@ SIMD_INLINE void NAME(dot_rest)(const ThinProduct *product, const char *b, NAME(
                                 VECTOR (*totals)[DOT_COLUMNS_SMALL]) {
     const NAME(Rest) *rest = tile.rest;
     const REAL *a = (const REAL *)product->a + tile.first * product->a_stride;
-    int64_t item_bytes = tile.reader->item_bytes, partial = rest->count % WIDTH;
+    int64_t item_bytes = tile.reader.item_bytes, partial = rest->count % WIDTH;
     int64_t k = rest->first;
     for (; k + WIDTH <= product->k; k += WIDTH)
         UNROLLED_FOR (int j = 0; j < tile.columns; j++) {
-            VECTOR weights = tile.reader->vector(b + j * product->b_stride_bytes + k * item_bytes);
+            VECTOR weights = tile.reader.vector(b + j * product->b_stride_bytes + k * item_bytes);
             UNROLLED_FOR (int i = 0; i < tile.rows; i++)
                 totals[i][j] = NAME(multiply_add)(
                     weights, NAME(vector_at)(a + i * product->a_stride + k), totals[i][j]);
@@ -69,7 +69,7 @@ SIMD_INLINE void NAME(dot_rest)(const ThinProduct *product, const char *b, NAME(
             memcpy(filled, source, (size_t)(partial * item_bytes));
             source = filled;
         }
-        VECTOR weights = (VECTOR)((NAME(Mask))tile.reader->vector(source) & rest->mask);
+        VECTOR weights = (VECTOR)((NAME(Mask))tile.reader.vector(source) & rest->mask);
         UNROLLED_FOR (int i = 0; i < tile.rows; i++)
             totals[i][j] =
                 NAME(multiply_add)(weights, NAME(vector_at)(rest->a[tile.first + i]), totals[i][j]);
@@ -82,23 +82,23 @@ SIMD_INLINE void NAME(dot_rest)(const ThinProduct *product, const char *b, NAME(
 SIMD_INLINE void NAME(dot_sums)(const ThinProduct *product, int64_t column, NAME(Tile) tile,
                                 ThinDepth depth, VECTOR (*sums)[DOT_COLUMNS_SMALL]) {
     const int rows = tile.rows, columns = tile.columns;
-    const bool blocks = !tile.reader->vector;
+    const bool blocks = !tile.reader.vector;
     const REAL *a = (const REAL *)product->a + tile.first * product->a_stride;
     const char *b = product->b + column * product->b_stride_bytes;
     for (int64_t k = depth.begin; k + GROUP <= depth.end; k += GROUP) {
         VECTOR weights[DOT_COLUMNS_SMALL][NAME(group_vectors)];
         UNROLLED_FOR (int j = 0; j < columns; j++)
-            if (blocks) tile.reader->group(b + j * product->b_stride_bytes, k, weights[j]);
+            if (blocks) tile.reader.group(b + j * product->b_stride_bytes, k, weights[j]);
         // The same place in the rows of b that come next, which memory has in other pages.
-        int64_t byte = k * tile.reader->item_bytes, end = byte + GROUP * tile.reader->item_bytes;
+        int64_t byte = k * tile.reader.item_bytes, end = byte + GROUP * tile.reader.item_bytes;
         for (; !tile.cached && byte < end; byte += LINE)
             UNROLLED_FOR (int j = columns; j < 2 * columns; j++)
                 __builtin_prefetch(b + j * product->b_stride_bytes + byte, 0, 2);
         UNROLLED_FOR (int v = 0; v < NAME(group_vectors); v++) {
             UNROLLED_FOR (int j = 0; j < columns; j++)
                 if (!blocks)
-                    weights[j][v] = tile.reader->vector(b + j * product->b_stride_bytes +
-                                                        (k + v * WIDTH) * tile.reader->item_bytes);
+                    weights[j][v] = tile.reader.vector(b + j * product->b_stride_bytes +
+                                                       (k + v * WIDTH) * tile.reader.item_bytes);
             UNROLLED_FOR (int i = 0; i < rows; i++) {
                 VECTOR numbers = NAME(vector_at)(a + i * product->a_stride + k + v * WIDTH);
                 UNROLLED_FOR (int j = 0; j < columns; j++)
@@ -140,13 +140,13 @@ SIMD_INLINE void NAME(dot_tile)(const ThinProduct *product, int64_t column, NAME
 // that those of a stay in the first cache, between which sums wait in memory. Returns how many
 // columns are done.
 static __attribute__((noinline)) int64_t NAME(dot_pieces)(const ThinProduct *product,
-                                                          const NAME(Reader) * reader) {
+                                                          NAME(Reader) reader) {
     enum { ROWS = THIN_HALF_ROWS_MAX, COLUMNS = 3, TILES = 16 };
     enum { PIECE = PIECE_BYTES / (int)sizeof(REAL) };
     NAME(Rest) rest;
     const NAME(Tile) tile = {0, ROWS, COLUMNS, reader, &rest, true};
     VECTOR sums[TILES][ROWS][DOT_COLUMNS_SMALL];
-    NAME(rest_prepare)(product, reader->item_bytes, &rest);
+    NAME(rest_prepare)(product, reader.item_bytes, &rest);
     int64_t column = 0, end = product->n / COLUMNS * COLUMNS;
     for (; product->k <= PIECE && column < end; column += COLUMNS)
         NAME(dot_tile)(product, column, tile);
@@ -169,12 +169,12 @@ static __attribute__((noinline)) int64_t NAME(dot_pieces)(const ThinProduct *pro
 }
 #endif
 
-// One row of a by a small b: a function of its own, whose few sums leave registers for addresses.
-static __attribute__((noinline, unused)) void NAME(dot_small)(const ThinProduct *product,
-                                                              const NAME(Reader) * reader) {
+// One row of a by a small b: inlined into a function of its own, whose few sums leave registers for
+// addresses.
+SIMD_INLINE void NAME(dot_small)(const ThinProduct *product, NAME(Reader) reader) {
     int64_t column = 0;
     NAME(Rest) rest;
-    NAME(rest_prepare)(product, reader->item_bytes, &rest);
+    NAME(rest_prepare)(product, reader.item_bytes, &rest);
     for (; column + DOT_COLUMNS_SMALL <= product->n; column += DOT_COLUMNS_SMALL) NAME(dot_tile)
     (product, column, (NAME(Tile)){0, 1, DOT_COLUMNS_SMALL, reader, &rest, true});
     if (DOT_COLUMNS_MAX < DOT_COLUMNS_SMALL && column + DOT_COLUMNS_MAX <= product->n) {
@@ -193,14 +193,10 @@ static __attribute__((noinline, unused)) void NAME(dot_small)(const ThinProduct 
 #define DOT_CASE(rows, step)                                                                       \
     case rows: DOT_COLUMNS(rows, step); break
 
-SIMD_INLINE void NAME(dot)(const ThinProduct *product, const NAME(Reader) * reader) {
-    if (!ONE_ROW && product->rows == 1 && product->cached) {
-        NAME(dot_small)(product, reader);
-        return;
-    }
+SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(Reader) reader) {
     int64_t column = 0;
     NAME(Rest) rest;
-    NAME(rest_prepare)(product, reader->item_bytes, &rest);
+    NAME(rest_prepare)(product, reader.item_bytes, &rest);
     if (ONE_ROW) {
         for (; column < product->n; column++)
             for (int row = 0; row < product->rows; row++) NAME(dot_tile)
@@ -208,10 +204,10 @@ SIMD_INLINE void NAME(dot)(const ThinProduct *product, const NAME(Reader) * read
         return;
     }
 #if defined(TL_ISA_avx2)
-    if (reader->vector && product->rows == THIN_HALF_ROWS_MAX)
+    if (reader.vector && product->rows == THIN_HALF_ROWS_MAX)
         column = NAME(dot_pieces)(product, reader);
 #endif
-    if (product->rows == 1 && reader->item_bytes == 2) { // two streams are read faster than four
+    if (product->rows == 1 && reader.item_bytes == 2) { // two streams are read faster than four
         DOT_COLUMNS(1, DOT_COLUMNS_HALVES);
         return;
     }
@@ -225,7 +221,7 @@ SIMD_INLINE void NAME(dot)(const ThinProduct *product, const NAME(Reader) * read
 
 // The same of up to THIN_ROWS_MAX rows. Eight that are short are taken four at a time: next to four
 // columns, whose lanes are added up together.
-SIMD_INLINE void NAME(dot_more)(const ThinProduct *product, const NAME(Reader) * reader) {
+SIMD_INLINE void NAME(dot_more)(const ThinProduct *product, NAME(Reader) reader) {
     bool many = product->rows == THIN_ROWS_MAX && DOT_COLUMNS_MORE == 4 && product->k <= SHORT;
     if (ONE_ROW || product->rows <= THIN_HALF_ROWS_MAX || many) {
         for (int row = 0; row < product->rows; row += THIN_HALF_ROWS_MAX) {
@@ -240,7 +236,7 @@ SIMD_INLINE void NAME(dot_more)(const ThinProduct *product, const NAME(Reader) *
     }
     int64_t column = 0;
     NAME(Rest) rest;
-    NAME(rest_prepare)(product, reader->item_bytes, &rest);
+    NAME(rest_prepare)(product, reader.item_bytes, &rest);
     switch (product->rows) {
         DOT_CASE(5, DOT_COLUMNS_MOST);
         DOT_CASE(6, DOT_COLUMNS_MOST);
