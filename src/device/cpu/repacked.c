@@ -79,12 +79,14 @@ static bool has_tiles(void) {
 }
 #endif
 
-// Whether processors read strips faster that are asked for ahead of their use: all that were
-// measured but Zen 4 (family 19h with AVX-512), which follows one stream by itself.
-static bool wants_fetches(void) {
+// Whether the processor is asked for strips ahead of their use. Xeons read them faster that way;
+// Zen 4 (family 19h with AVX-512) is faster without for one row, as it follows one stream by
+// itself.
+static bool wants_fetches(int64_t rows) {
 #if defined(__x86_64__)
-    return cpu_isa() != CPU_ISA_AVX512 || !__builtin_cpu_is("amdfam19h");
+    return rows > 1 || cpu_isa() != CPU_ISA_AVX512 || !__builtin_cpu_is("amdfam19h");
 #else
+    (void)rows;
     return true;
 #endif
 }
@@ -311,7 +313,7 @@ static void run_range(const RowsProduct *rows, RowRange range, const StripCodes 
         (float *)(void *)product->out + range.begin * product->out_row_stride + index * STRIP_ROWS;
     (by_panel ? rows->panel_kernel : rows->kernel)(&(StripProduct){
         .strip = by_panel ? codes->panel : codes->strip,
-        .fetch = !by_panel && wants_fetches(),
+        .fetch = !by_panel && wants_fetches(range.count),
         .groups = rows->groups,
         .activations = row_activations(rows, range.begin),
         .activation_step = rows->block,

@@ -425,7 +425,7 @@ SIMD_INLINE void close_superblock(const char *header, bool has_minimum, int row,
 // Asks for what comes some groups later: processors look ahead within a page at most, and not far
 // enough where a line of codes takes many instructions. From far it comes to the second cache
 // alone: to the first, few lines can be on their way at a time. A header counts: waiting for one
-// line of each superblock is a fourth of the time.
+// line of each superblock took up to a fourth of the time.
 SIMD_INLINE void fetch_ahead(const char *group, int bytes) {
     enum { FAR_BYTES = 8192, NEAR_BYTES = 2048, SECOND_CACHE = 2, FIRST_CACHE = 3 };
     UNROLLED_FOR (int byte = 0; byte < bytes; byte += LINE_BYTES) {
