@@ -21,7 +21,6 @@ static bool is_handle(Value value, const HandleType *type) {
 }
 
 static const char *part_name(Text *text, const char *name, const char *part) {
-    ASSERT(name[0] != '\0' && part[0] != '\0');
     text_clear(text);
     text_format(text, "%s.%s", name, part);
     return text_get(text);

@@ -255,6 +255,18 @@ class Checkpoint(unittest.TestCase):
             "adam: the restored state float32[3, 2] does not belong to a parameter float32[2]",
             "place.npz: `s` is not the place of a scheduler", "0.5"], result.err)
 
+    def test_an_empty_name(self):
+        result = run_code("""
+            let w = learnable([1.0, 2.0])
+            let opt = adam(lr: 0.5)
+            learn { objective: sum(w * w), optimizer: opt, epochs: 1 }
+            save_model({"": opt, "w": w}, "a.safetensors")
+            let other = adam()
+            load_model("a.safetensors", into: {"": other, "w": w})
+            print(other.lr)
+        """, options=["--quiet"])
+        self.assertEqual(result.out, "0.5\n", result.err)
+
     def test_dtypes_round_trip(self):
         result = run_code("""
             let all = {}
