@@ -170,15 +170,26 @@ static bool kinds_clash(Operator op, const Fact *x, const Fact *y) {
     return !joins || text != other;
 }
 
-// Whether two values of certain kinds are equal, where the kinds or the known texts say it; NULL
-// where they do not.
+// A kind whose values equal nothing of another kind. A dtype equals its name, next to a tensor a
+// bool may be an element.
+static bool equals_its_kind_only(const Fact *fact, const Fact *other) {
+    if (fact->kind == FACT_NONE) return true;
+    if (fact->kind == FACT_STRING) return other->kind != FACT_DTYPE;
+    if (fact->kind == FACT_BOOL) return fact_is_number(other);
+    bool held = fact->kind == FACT_STRUCT || fact->kind == FACT_DICT;
+    return held && other->kind != FACT_TENSOR;
+}
+
+// Whether two values are equal, where their kinds or the known texts say it; NULL where they do
+// not.
 static const Fact *known_equality(Inference *in, const Fact *x, const Fact *y) {
     ASSERT(x != NULL && y != NULL);
     bool texts = x->kind == FACT_STRING && y->kind == FACT_STRING && x->known && y->known;
     if (texts) return fact_bool(&in->arena, fact_equal(x, y));
-    bool certain = x->kind != FACT_ANY && y->kind != FACT_ANY;
-    if (!certain || (x->kind != FACT_NONE && y->kind != FACT_NONE)) return NULL;
-    return fact_bool(&in->arena, x->kind == y->kind);
+    if (x->kind == FACT_ANY || y->kind == FACT_ANY) return NULL;
+    if (x->kind == FACT_NONE && y->kind == FACT_NONE) return fact_bool(&in->arena, true);
+    bool never = x->kind != y->kind && (equals_its_kind_only(x, y) || equals_its_kind_only(y, x));
+    return never ? fact_bool(&in->arena, false) : NULL;
 }
 
 static const Fact *known_result(Inference *in, Operator op, const Fact *x, const Fact *y) {
@@ -210,14 +221,12 @@ const Fact *infer_operator(Inference *in, const Node *node, Operator op, const O
         return clash ? fail_kinds(in, node, op, left, NULL) : &fact_any;
     }
     if (kinds_clash(op, x, y)) return fail_kinds(in, node, op, left, right);
-    // A bool equals no number; next to a tensor it may be an element or not.
     bool equality = op == OPERATOR_EQ || op == OPERATOR_NE;
     const Fact *equal = equality ? known_equality(in, x, y) : NULL;
     if (equal) return op == OPERATOR_EQ ? equal : fact_bool(&in->arena, !equal->as.integer);
-    if (equality && (x->kind == FACT_BOOL) != (y->kind == FACT_BOOL) && x->kind != FACT_ANY &&
-        y->kind != FACT_ANY)
-        return x->kind == FACT_TENSOR || y->kind == FACT_TENSOR ? &fact_any
-                                                                : fact_kind(&in->arena, FACT_BOOL);
+    // Next to a tensor a bool may be an element or not.
+    bool truth = (x->kind == FACT_BOOL) != (y->kind == FACT_BOOL);
+    if (equality && truth && (x->kind == FACT_TENSOR || y->kind == FACT_TENSOR)) return &fact_any;
     bool tensor = x->kind == FACT_TENSOR || y->kind == FACT_TENSOR;
     bool x_fits = x->kind == FACT_TENSOR || fact_is_number(x);
     bool y_fits = y->kind == FACT_TENSOR || fact_is_number(y);

@@ -172,36 +172,6 @@ const Fact *infer_if(Inference *in, Node *node) {
     return ways_end(in, &ways);
 }
 
-// Whether a constant is certainly the subject (1), certainly not (0), or that cannot be told (-1).
-static int constant_fits(Inference *in, const Pattern *pattern, const Node *node,
-                         const Fact *subject) {
-    if (pattern->kind != PATTERN_LITERAL) return -1;
-    Operand left = {.fact = subject}, right = {.fact = infer_expression(in, pattern->low)};
-    const Fact *equal = infer_operator(in, node, OPERATOR_EQ, &left, &right);
-    return equal->kind == FACT_BOOL && equal->known ? equal->as.integer != 0 : -1;
-}
-
-const Fact *infer_match(Inference *in, Node *node) {
-    ASSERT(node->kind == NODE_MATCH);
-    const Fact *subject = infer_expression(in, node->as.match.subject);
-    Ways ways;
-    int fits = -1;
-    ways_begin(in, &ways);
-    for (size_t i = 0; i < node->as.match.count; i++) {
-        const MatchArm *arm = &node->as.match.arms[i];
-        if (fits == 1) break;
-        fits = constant_fits(in, arm->pattern, node, subject);
-        if (fits == 0) continue;
-        if (arm->guard) fits = -1;
-        ways.covered = fits == 1;
-        infer_pattern(in, arm->pattern, subject);
-        infer_expression(in, arm->guard);
-        way_end(in, &ways, infer_expression(in, arm->body));
-    }
-    ways_end(in, &ways);
-    return &fact_any;
-}
-
 // --- what loops run through
 
 const Fact *infer_element(Inference *in, const Fact *fact, bool *some) {
