@@ -104,7 +104,8 @@ bool fact_equal(const Fact *x, const Fact *y) {
     case FACT_LIST:
     case FACT_TUPLE: return !x->known || members_equal(x, y);
     case FACT_RANGE:
-        return x->as.range.low == y->as.range.low && x->as.range.high == y->as.range.high;
+        return x->as.range.low == y->as.range.low && x->as.range.high == y->as.range.high &&
+               x->as.range.gaps == y->as.range.gaps;
     case FACT_STRUCT: return fields_equal(x, y);
     case FACT_FUNCTION:
         return x->as.function.node == y->as.function.node &&

@@ -53,6 +53,7 @@ struct Fact {
         } list;
         struct {
             int64_t low, high; // sizes
+            bool gaps;         // not every int between them may be in it
         } range;
         struct {
             Binding *binding;

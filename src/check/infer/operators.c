@@ -180,16 +180,79 @@ static bool equals_its_kind_only(const Fact *fact, const Fact *other) {
     return held && other->kind != FACT_TENSOR;
 }
 
-// Whether two values are equal, where their kinds or the known texts say it; NULL where they do
-// not.
+// Whether two values without members are equal, where the kinds or the known values say it; NULL
+// where they do not.
 static const Fact *known_equality(Inference *in, const Fact *x, const Fact *y) {
     ASSERT(x != NULL && y != NULL);
-    bool texts = x->kind == FACT_STRING && y->kind == FACT_STRING && x->known && y->known;
-    if (texts) return fact_bool(&in->arena, fact_equal(x, y));
+    bool valued = x->kind == FACT_STRING || x->kind == FACT_INT || x->kind == FACT_BOOL;
+    if (x->kind == y->kind && (x->kind == FACT_DTYPE || (valued && x->known && y->known)))
+        return fact_bool(&in->arena, fact_equal(x, y));
     if (x->kind == FACT_ANY || y->kind == FACT_ANY) return NULL;
     if (x->kind == FACT_NONE && y->kind == FACT_NONE) return fact_bool(&in->arena, true);
     bool never = x->kind != y->kind && (equals_its_kind_only(x, y) || equals_its_kind_only(y, x));
     return never ? fact_bool(&in->arena, false) : NULL;
+}
+
+// The members of a list, a tuple or a tensor of rank 1, as far as they are known.
+typedef struct Members {
+    const Fact *of;
+    size_t count;
+} Members;
+
+static bool members_read(const Inference *in, const Fact *fact, Members *out) {
+    *out = (Members){.of = fact};
+    if (fact->kind == FACT_LIST || fact->kind == FACT_TUPLE) {
+        out->count = fact->as.list.count;
+        return infer_members_known(in, fact);
+    }
+    bool truth = fact->kind == FACT_TENSOR && fact->as.tensor.type.dtype == DTYPE_BOOL;
+    if (!fact_is_array(fact) || !fact->as.tensor.values || truth) return false;
+    ASSERT(fact->as.tensor.type.shape.rank == 1);
+    out->count = (size_t)fact->as.tensor.type.shape.dims[0];
+    return true;
+}
+
+static const Fact *members_get(Inference *in, const Members *members, size_t i) {
+    bool tensor = members->of->kind == FACT_TENSOR;
+    return tensor ? fact_int(&in->arena, members->of->as.tensor.values[i])
+                  : members->of->as.list.items[i];
+}
+
+// Whether a list or a tuple equals another, or the numbers of a tensor, by their members; NULL
+// where that cannot be told.
+static const Fact *known_content(Inference *in, const Fact *x, const Fact *y) {
+    Members a, b;
+    bool arrays = x->kind == FACT_TENSOR && y->kind == FACT_TENSOR;
+    bool alike = x->kind == y->kind || x->kind == FACT_TENSOR || y->kind == FACT_TENSOR;
+    if (arrays || !alike || !members_read(in, x, &a) || !members_read(in, y, &b)) return NULL;
+    bool told = true;
+    for (size_t i = 0; i < a.count && a.count == b.count; i++) {
+        const Fact *equal = known_equality(in, members_get(in, &a, i), members_get(in, &b, i));
+        if (equal && !equal->as.integer) return equal;
+        told &= equal != NULL;
+    }
+    return told ? fact_bool(&in->arena, a.count == b.count) : NULL;
+}
+
+static const Fact *known_in_range(Inference *in, const Fact *x, const Fact *range) {
+    int64_t low = range->as.range.low, high = range->as.range.high, number = x->as.integer;
+    bool known = x->kind == FACT_INT && x->known && size_is_known(low) && size_is_known(high);
+    if (!known || (range->as.range.gaps && number >= low && number < high)) return NULL;
+    return fact_bool(&in->arena, number >= low && number < high);
+}
+
+// Whether a list, a tuple, a tensor of rank 1 or a range has the value; NULL where that cannot be
+// told.
+static const Fact *known_membership(Inference *in, const Fact *x, const Fact *y) {
+    Members members;
+    if (y->kind == FACT_RANGE) return known_in_range(in, x, y);
+    bool told = members_read(in, y, &members);
+    for (size_t i = 0; told && i < members.count; i++) {
+        const Fact *equal = known_equality(in, x, members_get(in, &members, i));
+        if (equal && equal->as.integer) return equal;
+        told = equal != NULL;
+    }
+    return told ? fact_bool(&in->arena, false) : NULL;
 }
 
 static const Fact *known_result(Inference *in, Operator op, const Fact *x, const Fact *y) {
@@ -222,8 +285,12 @@ const Fact *infer_operator(Inference *in, const Node *node, Operator op, const O
     }
     if (kinds_clash(op, x, y)) return fail_kinds(in, node, op, left, right);
     bool equality = op == OPERATOR_EQ || op == OPERATOR_NE;
-    const Fact *equal = equality ? known_equality(in, x, y) : NULL;
-    if (equal) return op == OPERATOR_EQ ? equal : fact_bool(&in->arena, !equal->as.integer);
+    bool membership = op == OPERATOR_IN || op == OPERATOR_NOT_IN;
+    const Fact *told = equality ? known_equality(in, x, y) : NULL;
+    if (equality && !told) told = known_content(in, x, y);
+    if (membership) told = known_membership(in, x, y);
+    bool negated = op == OPERATOR_NE || op == OPERATOR_NOT_IN;
+    if (told) return negated ? fact_bool(&in->arena, !told->as.integer) : told;
     // Next to a tensor a bool may be an element or not.
     bool truth = (x->kind == FACT_BOOL) != (y->kind == FACT_BOOL);
     if (equality && truth && (x->kind == FACT_TENSOR || y->kind == FACT_TENSOR)) return &fact_any;

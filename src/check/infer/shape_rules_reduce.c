@@ -1,4 +1,5 @@
 // Rules of reductions and of what works along one dimension, and of plain questions about shapes.
+#include "base/utf8.h"
 #include "check/infer/shape_rule.h"
 
 #define GIVEN_X(x)                                                                                 \
@@ -127,7 +128,9 @@ Status shape_rule_topk(const RuleCall *call, const Fact **out) {
 
 Status shape_rule_shape(const RuleCall *call, const Fact **out) {
     const Fact *x = rule_argument(call, "x");
-    if (x && x->kind == FACT_TENSOR) *out = infer_property(call->in, x, "shape");
+    if (!x) return STATUS_OK;
+    if (fact_is_number(x)) x = fact_tensor(&call->in->arena, DTYPE_COUNT, &(Shape){.rank = 0});
+    if (x->kind == FACT_TENSOR) *out = infer_property(call->in, x, "shape");
     return STATUS_OK;
 }
 
@@ -149,22 +152,26 @@ Status shape_rule_len(const RuleCall *call, const Fact **out) {
     if (fact_is_array(x)) *out = fact_int(&call->in->arena, x->as.tensor.type.shape.dims[0]);
     if ((x->kind == FACT_LIST || x->kind == FACT_TUPLE) && infer_members_known(call->in, x))
         *out = fact_int(&call->in->arena, (int64_t)x->as.list.count);
+    if (x->kind == FACT_STRING && x->known)
+        *out = fact_int(&call->in->arena,
+                        (int64_t)utf8_count(x->as.string.bytes, x->as.string.length));
     return STATUS_OK;
 }
 
-static Status give_range(const RuleCall *call, int64_t low, int64_t high, const Fact **out) {
+static Status give_range(const RuleCall *call, int64_t low, int64_t step, const Fact **out) {
     Fact *range = fact_new(&call->in->arena, FACT_RANGE);
     range->as.range.low = low;
-    range->as.range.high = high;
+    range->as.range.high = rule_size(call, "stop", SIZE_UNKNOWN);
+    range->as.range.gaps = step != 1;
     *out = range;
     return STATUS_OK;
 }
 
 Status shape_rule_range(const RuleCall *call, const Fact **out) {
-    return give_range(call, 0, rule_size(call, "stop", SIZE_UNKNOWN), out);
+    return give_range(call, 0, 1, out);
 }
 Status shape_rule_range_from(const RuleCall *call, const Fact **out) {
-    bool plain = rule_size(call, "step", 1) > 0;
-    return give_range(call, plain ? rule_size(call, "start", SIZE_UNKNOWN) : SIZE_UNKNOWN,
-                      rule_size(call, "stop", SIZE_UNKNOWN), out);
+    int64_t step = rule_size(call, "step", 1);
+    int64_t low = step > 0 ? rule_size(call, "start", SIZE_UNKNOWN) : SIZE_UNKNOWN;
+    return give_range(call, low, step, out);
 }
