@@ -102,9 +102,11 @@ Pattern *parse_loop_names(Parser *parser, Pattern **index) {
         if (!(pattern = parse_binding_pattern(parser))) return NULL;
     }
     if (!parser_accept(parser, TOKEN_IN)) {
-        const char *help = parser_is(parser, TOKEN_EQUAL)
-                               ? "a loop that counts is written for i in 0..n { ... }"
-                               : NULL;
+        const char *help =
+            parser_is(parser, TOKEN_EQUAL) ? "a loop that counts is written for i in 0..n { ... }"
+            : parser_is(parser, TOKEN_COMMA)
+                ? "a tuple of more than two is taken apart by for (a, b, c) in items { ... }"
+                : NULL;
         return parser_fail_expected_help(parser, "`in` and what to go through", help);
     }
     return pattern;

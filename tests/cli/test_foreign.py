@@ -54,6 +54,8 @@ FORMS = {
     "for (let i = 0; i < 3; i++) { print(i) }": "a loop that counts is written for i in 0..n { ... }",
     "for (i = 0; i < 3; i++) { print(i) }": "a loop that counts is written for i in 0..n { ... }",
     "for i = 1, 3 do print(i) end": "a loop that counts is written for i in 0..n { ... }",
+    "for a, b, c in list((1, 2, 3)) { print(a) }": "a tuple of more than two is taken apart by for (a, b, c) in items { ... }",
+    "let s = [a for a, b, c in list((1, 2, 3))]": "a tuple of more than two is taken apart by for (a, b, c) in items { ... }",
     "for (x in list(1)) { print(x) }": "a loop is written for x in items { ... }",
     "for (x of list(1)) { print(x) }": "a loop is written for x in items { ... }",
     "for x of list(1) { print(x) }": "a loop is written for x in items { ... }",
