@@ -537,6 +537,14 @@ static Value eval_fail_path(Frame *frame, const Code *code) {
     return fail_at(code->span);
 }
 
+// Several impls have the function, and nothing says which is meant: `name` is the message.
+static Value eval_fail_unclear(Frame *frame, const Code *code) {
+    (void)frame;
+    fail(STATUS_TYPE, "%s", ((const CallCode *)code)->name);
+    fail_help("the types of one of them say which is meant: Name<float32>::function(...)");
+    return fail_at(code->span);
+}
+
 static const char *path_text(Lowering *lowering, const Node *path) {
     SCOPED_TEXT(text);
     text_format(&text, "%s::%s", path->as.path.type.text, path->as.path.name.text);
@@ -555,6 +563,11 @@ static void lower_path_target(Lowering *lowering, CallCode *code, const Node *pa
         bool unclear;
         code->function = struct_find_function(&structure->type, name->text, path, &unclear);
         if (code->function) code->head.eval = eval_call_function;
+        if (!unclear) return;
+        const char *message = error_current()->message;
+        code->name = arena_copy_string(lowering->arena, message, strlen(message));
+        code->head.eval = eval_fail_unclear;
+        error_clear();
         return;
     }
     if (binding && lower_known(code, binding)) return;
