@@ -249,6 +249,10 @@ static void check_with(Checker *checker, Node *node) {
     } else if (!known) {
         report(checker, STATUS_NAME, node->as.with.word.span, NULL,
                "`with` takes buffer, device or no_grad, not `%s`", node->as.with.word.text);
+    } else if (strcmp(node->as.with.word.text, "device") == 0 && !node->as.with.argument) {
+        ReportExtra extra = {.help = "with device(\"cpu\") { ... }"};
+        report(checker, STATUS_ARITY, node->as.with.word.span, &extra,
+               "`with device` names no device");
     }
     check_expression(checker, node->as.with.argument);
     check_block(checker, node->as.with.body);
