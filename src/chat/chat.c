@@ -1,7 +1,10 @@
 // Fills the template of a chat.
 #include "chat/chat.h"
 
+#include <string.h>
+
 #include "chat/template.h"
+#include "chat/template_operators.h"
 #include "value/convert.h"
 
 Status chat_template(const Model *model, const char **text, size_t *length) {
@@ -34,15 +37,26 @@ static Value one_message(Value content) {
     return list;
 }
 
+// Templates leave out or print as it is what they do not expect: a message without content would be
+// answered like an empty one.
+static Status check_message(Value message) {
+    if (message.kind != VALUE_DICT && message.kind != VALUE_STRUCT)
+        return fail_kind("a message", "a dictionary or struct with role and content", message);
+    Value role = template_member(message, "role"), content = template_member(message, "content");
+    if (role.kind != VALUE_STRING) return fail_kind("the role of a message", "a string", role);
+    bool calls = strcmp(role.as.string->bytes, "assistant") == 0; // instead of a text
+    bool none = content.kind == VALUE_NONE || content.kind == VALUE_ABSENT;
+    bool listed = content.kind == VALUE_LIST || content.kind == VALUE_TUPLE;
+    if (content.kind == VALUE_STRING || listed || (calls && none)) return STATUS_OK;
+    return fail_kind("the content of a message", "a string or a list of parts", content);
+}
+
 static Status check_messages(Value messages) {
     if (messages.kind == VALUE_STRING) return STATUS_OK;
     if (messages.kind != VALUE_LIST && messages.kind != VALUE_TUPLE)
         return fail_kind("messages", "a string or a list of messages", messages);
-    for (size_t i = 0; i < messages.as.list->count; i++) {
-        Value message = messages.as.list->items[i];
-        if (message.kind != VALUE_DICT && message.kind != VALUE_STRUCT)
-            return fail_kind("a message", "a dictionary or struct with role and content", message);
-    }
+    for (size_t i = 0; i < messages.as.list->count; i++)
+        TRY(check_message(messages.as.list->items[i]));
     return STATUS_OK;
 }
 

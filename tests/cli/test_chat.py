@@ -200,6 +200,13 @@ class Chat(unittest.TestCase):
         for arguments, expected in [
             ("5", "error[type]: messages must be a string or a list of messages, but it is 5"),
             ("list(5)", "error[type]: a message must be a dictionary or struct with role and content, but it is 5"),
+            ('list({"content": "a"})', "error[type]: the role of a message must be a string, but it is nothing"),
+            ('list({"role": 5, "content": "a"})', "error[type]: the role of a message must be a string, but it is 5"),
+            ('list({"role": "user"})', "error[type]: the content of a message must be a string or a list of parts, but it is nothing"),
+            ('list({"role": "user", "content": 5})',
+             "error[type]: the content of a message must be a string or a list of parts, but it is 5"),
+            ('list({"role": "assistant", "content": none}, {"role": "user", "content": list()})',
+             "error[key]: a.gguf has no template of chats (tokenizer.chat_template)"),
             ('"Hi"', "error[key]: a.gguf has no template of chats (tokenizer.chat_template)"),
         ]:
             with self.subTest(arguments):

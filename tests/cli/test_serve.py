@@ -487,6 +487,9 @@ print(generate(load_lora(args()[0]).on(load_model("chat.gguf")), "Once upon a ti
             ({"user": 5}, "user must be a string", "user"),
             ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
              "content has a part that is not text, which is not supported", None),
+            ({"messages": [{"role": "user", "content": 5}]},
+             "the content of a message must be a string or a list of parts, but it is 5", None),
+            ({"messages": [{"content": "Hi"}]}, "the role of a message must be a string, but it is nothing", None),
         ]:
             with self.subTest(change):
                 self.refused({**TOM, **change}, message, field)
