@@ -83,3 +83,11 @@ Status classes_join(Store *store, Relation *relation, const Datum *values, bool 
     *out = a != ROW_NONE && b != ROW_NONE && class_of(classes, a) == class_of(classes, b);
     return STATUS_OK;
 }
+
+Status classes_are_small(Store *store, Relation *relation, bool *out) {
+    enum { ROWS_MAX = 4000000 };
+    uint64_t count = 0;
+    if (classes_fit(relation)) TRY(classes_count(store, relation, &count));
+    *out = count <= ROWS_MAX;
+    return STATUS_OK;
+}

@@ -5,6 +5,7 @@
 
 #include "logic/aggregate.h"
 #include "logic/analyse.h"
+#include "logic/classes.h"
 #include "logic/collect.h"
 #include "logic/evaluate.h"
 #include "logic/growth.h"
@@ -13,6 +14,7 @@
 #include "logic/room.h"
 #include "logic/run.h"
 #include "logic/seek.h"
+#include "logic/transitive.h"
 #include "logic/upkeep/order.h"
 #include "logic/upkeep/upkeep.h"
 
@@ -30,6 +32,7 @@ typedef struct RuleWork {
     Extent *extents; // one a goal
     Variant *variants;
     uint32_t variant_count;
+    Transitive *transitive; // of the rule of that name; NULL until it has run
 } RuleWork;
 
 typedef struct Group { // what is evaluated together
@@ -182,6 +185,25 @@ static Status aggregate_run(Group *group, RuleWork *work, Collector *collector) 
     return status;
 }
 
+// The transitive law has a way of its own.
+static Status transitive_run(Group *group, RuleWork *work, Collector *collector) {
+    Relation *relation = work->rule->relation;
+    Variant *variant = &work->variants[group->round > 1];
+    if (!variant_is_active(group, work, variant)) return STATUS_OK;
+    uint64_t begin = profile_clock(), steps;
+    uint32_t high = rows_after(relation, group->round - 1);
+    if (!work->transitive) work->transitive = transitive_new();
+    TRY(transitive_round(work->transitive, group->store, relation, high, collector, &steps));
+    relation->effort += steps;
+    variant_prepare(group, work, variant);
+    StepCost *costs = variant_costs(group, variant);
+    if (!costs) return STATUS_OK;
+    costs[0].nanoseconds += profile_clock() - begin;
+    costs[1].calls += high;
+    costs[2].calls += steps;
+    return STATUS_OK;
+}
+
 // --- rounds
 
 static Collector *collector_of(const Group *group, const Relation *relation) {
@@ -224,8 +246,9 @@ static Status round_run(Group *group) {
         RuleWork *work = &group->works[i];
         Collector *collector = collector_of(group, work->rule->relation);
         ASSERT(collector != NULL); // every rule's relation is in the group
-        TRY(work->rule->aggregates ? aggregate_run(group, work, collector)
-                                   : variants_run(group, work, collector, false));
+        TRY(work->rule->transitive   ? transitive_run(group, work, collector)
+            : work->rule->aggregates ? aggregate_run(group, work, collector)
+                                     : variants_run(group, work, collector, false));
     }
     for (size_t i = 0; i < group->relations.count; i++) {
         collector_end_round(&group->collectors[i]);
@@ -350,6 +373,7 @@ static void group_end(Group *group, bool failed) {
         RuleWork *work = &group->works[i];
         for (uint32_t j = 0; j < work->variant_count; j++)
             if (work->variants[j].planned) plan_free(&work->variants[j].plan);
+        transitive_free(work->transitive);
         free(work->extents);
         free(work->variants);
     }
@@ -487,9 +511,18 @@ Status store_prepare(Store *store) {
     return status == STATUS_OK ? store_settle(store) : status;
 }
 
+// Equivalences among them are made whole: asked for some rows, their rules go through a class with
+// the cube of its size.
 Status store_order_inputs(Store *store, Relation *relation) {
     SCOPED_MEMORY RelationList wanted = {0};
-    return wanted_find(store, relation, &wanted);
+    TRY(wanted_find(store, relation, &wanted));
+    for (size_t i = 0; i < wanted.count; i++) {
+        bool apart = wanted.items[i]->component != relation->component, small = false;
+        if (apart && wanted.items[i]->equivalence)
+            TRY(classes_are_small(store, wanted.items[i], &small));
+        if (small) TRY(store_complete(store, wanted.items[i]));
+    }
+    return STATUS_OK;
 }
 
 // The first of them, which are of one stratum.

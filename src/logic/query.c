@@ -142,20 +142,25 @@ static Status goals_sort(Store *store, const Rule *query, const Datum *initial, 
     return goals_run(store, query, initial, out);
 }
 
+static void relation_note_completed(Relation *relation) {
+    enum { DOUBLINGS_MAX = 32 };
+    if (relation->completed < DOUBLINGS_MAX) relation->completed++;
+    relation->asked = relation->asked_rows = relation->recounts = 0;
+}
+
 // Whether a relation that is asked again and again should rather be complete: when all of its rows,
 // guessed from those that the questions so far have made, are not many, nor, where edits came
 // between, many more than those. What edits do not keep complete is asked twice as often before.
 static bool is_worth_completing(const Store *store, Relation *relation) {
     ASSERT(relation_is_derived(relation));
-    enum { QUESTIONS_MIN = 64, DOUBLINGS_MAX = 32, MORE_MAX = 4, ROWS_MAX = 4000000 };
+    enum { QUESTIONS_MIN = 64, MORE_MAX = 4, ROWS_MAX = 4000000 };
     uint64_t constants = store->constants.entries.count;
     if (relation->asked++ == 0) relation->asked_version = store->version;
     if (relation->asked <= (uint64_t)QUESTIONS_MIN << relation->completed) return false;
     bool edited = relation->asked_version != store->version;
     if (edited && relation->asked * MORE_MAX < constants) return false;
     if (relation->asked_rows / relation->asked * constants >= ROWS_MAX) return false;
-    if (relation->completed < DOUBLINGS_MAX) relation->completed++;
-    relation->asked = relation->asked_rows = 0;
+    relation_note_completed(relation);
     return true;
 }
 
@@ -166,14 +171,18 @@ static Status goal_prepare(Store *store, Goal *goal, Question question, Demand *
     *demand = NULL;
     if (!relation) return STATUS_OK;
     bool asks = goal->kind == GOAL_ATOM && relation_is_derived(relation) && !relation->derived;
-    if (asks) TRY(store_prepare(store));
-    if (asks && (relation->grows || !is_worth_completing(store, relation))) {
-        Datum values[ARITY_MAX];
+    Datum values[ARITY_MAX];
+    bool whole = false;
+    if (asks) {
+        TRY(store_prepare(store));
         goal_values(goal, question.initial, values);
         question.relation = relation;
         question.values = values;
-        TRY(demand_evaluate(store, &question, demand));
+        if (relation->equivalence && !question_is_ground(&question))
+            TRY(classes_are_small(store, relation, &whole));
     }
+    if (asks && !whole && (relation->grows || !is_worth_completing(store, relation)))
+        TRY(demand_evaluate(store, &question, demand));
     if (!*demand) return store_gather(store, relation);
     goal->relation = demand_relation(*demand);
     relation->asked_rows += demand_rows_made(*demand);
@@ -261,10 +270,24 @@ static Status pairs_count(Store *store, Relation *relation, uint64_t *out, bool 
     return STATUS_OK;
 }
 
+// Whether pairs that are counted after one edit and another should rather be there, where edits
+// change them. Those of an equivalence are counted by its members.
+static bool is_worth_keeping(const Store *store, Relation *relation) {
+    enum { COUNTS_MIN = 16, ROWS_MAX = 1000000 };
+    if (relation->counted_version == 0 || relation->counted_version == store->version) return false;
+    relation->recounts++;
+    if (classes_fit(relation) || relation->counted > ROWS_MAX ||
+        relation->recounts <= (uint64_t)COUNTS_MIN << relation->completed)
+        return false;
+    relation_note_completed(relation);
+    return true;
+}
+
 Status store_count(Store *store, Relation *relation, uint64_t *out) {
     TRY(store_prepare(store));
     bool done = false;
-    if (!relation->derived) TRY(pairs_count(store, relation, out, &done));
+    if (!relation->derived && !is_worth_keeping(store, relation))
+        TRY(pairs_count(store, relation, out, &done));
     if (done) return STATUS_OK;
     TRY(store_gather(store, relation));
     *out = table_live(relation_table(relation));

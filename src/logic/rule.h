@@ -86,6 +86,7 @@ typedef struct Rule {
     Span span;
     uint32_t number; // its place among the rules of its store
     uint32_t block;  // where the program block that it stands in begins; 0: in none
+    bool transitive; // the law of an equivalence
 } Rule;
 
 Rule *rule_new(uint32_t variable_count, uint32_t arity, uint32_t goal_count);

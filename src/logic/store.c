@@ -502,5 +502,6 @@ void relation_make_equivalence(Store *store, Relation *relation) {
     Rule *transitive = pair_rule(relation, 3, Z, 2);
     goal_set(transitive, 0, relation, (Term[]){variable(X), variable(Y)});
     goal_set(transitive, 1, relation, (Term[]){variable(Y), variable(Z)});
+    transitive->transitive = true;
     store_add_rule(store, transitive);
 }

@@ -85,6 +85,7 @@ struct Relation {
     uint64_t effort;    // rows gone through to make `derived` from the beginning
     uint64_t counted;   // pairs, counted without making them
     uint64_t counted_version;
+    uint64_t recounts;      // how often since it was last complete, after edits
     uint64_t asked;         // how often with values, since it was last complete
     uint64_t asked_version; // of the store, at the first of those questions
     uint64_t asked_rows;    // what they have made
