@@ -306,8 +306,7 @@ TokenList lexer_read(const SourceFile *file, Arena *arena, DiagnosticList *diagn
                    .arena = arena,
                    .diagnostics = diagnostics,
                    .errors_max = errors_max,
-                   .newline_before = true,
-                   .space_before = true};
+                   .newline_before = true};
     if (file->length >= 3 && memcmp(lexer.at, "\xEF\xBB\xBF", 3) == 0) lexer.at += 3;
     if (lexer_peek(&lexer, 0) == '#' && lexer_peek(&lexer, 1) == '!') skip_line_comment(&lexer);
     for (skip_space(&lexer); lexer.at < lexer.end; skip_space(&lexer)) read_token(&lexer);

@@ -71,6 +71,8 @@ static const FactCase facts[] = {
     {"let n = 2\nlet x = zeros([n, n * 3])", "float32[2, 6]"},
     {"let l = [1]\nl.push(2)\nlet x = zeros([ones([2, 3]).shape[0], 4])", "float32[2, 4]"},
     {"let x = zeros([len(args()), 3, 0]).flatten()", "float32[0]"},
+    {"let x = squeeze(zeros([1, 3, 1]))", "float32[3]"},
+    {"let x = squeeze(zeros([1, 3, 1]), 0)", "float32[3, 1]"},
     {"let x = zeros([0, 3, len(args())]).flatten()", "float32[0]"},
     // A variable that a learn block has left takes over the last value of the next one.
     {"let w = learnable([1.0])\n"

@@ -82,20 +82,22 @@ class Images(InFolder):
         masks = struct.pack("<4I", 0xF800, 0x7E0, 0x1F, 0)
         (self.folder / "five.bmp").write_bytes(bmp(16, [struct.pack("<2H", 0x7C00, 0x1F)]))
         (self.folder / "six.bmp").write_bytes(bmp(16, [struct.pack("<2H", 0x7E0, 0xF800)], compression=3, info=masks))
+        (self.folder / "three.bmp").write_bytes(bmp(16, [struct.pack("<2H", 0x7E0, 0xF800)], compression=3, info=masks[:12]))
         palette = bytes([255, 0, 0, 0]) + bytes([0, 0, 255, 0])
         (self.folder / "one.bmp").write_bytes(bmp(1, [b"\x40\0\0\0", b"\x80\0\0\0"], info=palette))
         (self.folder / "four.bmp").write_bytes(bmp(4, [b"\x10\0\0\0"], info=palette, colours=2))
-        down = bytearray(bmp(24, [bytes([1, 2, 3, 4, 5, 6, 0, 0])]))
-        down[22:26] = struct.pack("<i", -1)
+        down = bytearray(bmp(24, [bytes([1, 2, 3, 4, 5, 6, 0, 0]), bytes([7, 8, 9, 10, 11, 12, 0, 0])]))
+        down[22:26] = struct.pack("<i", -2)
         (self.folder / "down.bmp").write_bytes(down)
         self.prints("""
             print((load_image("deep.png") * 65535.0).to_list(), load_image("deep.pgm"))
-            for name in list("five", "six", "one", "four") { print(name, load_image(name + ".bmp").to_list()) }
+            for name in list("five", "six", "three", "one", "four") { print(name, load_image(name + ".bmp").to_list()) }
             print((load_image("down.bmp") * 255.0).to_list())
             """, "[[[0.0, 4660.0, 65535.0]]] [[[0.25 1.  ]]]", "five [[[1.0, 0.0]], [[0.0, 0.0]], [[0.0, 1.0]]]",
-            "six [[[0.0, 1.0]], [[1.0, 0.0]], [[0.0, 0.0]]]",
+            *(f"{name} [[[0.0, 1.0]], [[1.0, 0.0]], [[0.0, 0.0]]]" for name in ("six", "three")),
             "one [[[1.0, 0.0], [0.0, 1.0]], [[0.0, 0.0], [0.0, 0.0]], [[0.0, 1.0], [1.0, 0.0]]]",
-            "four [[[1.0, 0.0]], [[0.0, 0.0]], [[0.0, 1.0]]]", "[[[3.0, 6.0]], [[2.0, 5.0]], [[1.0, 4.0]]]")
+            "four [[[1.0, 0.0]], [[0.0, 0.0]], [[0.0, 1.0]]]",
+            "[[[3.0, 6.0], [9.0, 12.0]], [[2.0, 5.0], [8.0, 11.0]], [[1.0, 4.0], [7.0, 10.0]]]")
 
     def test_of_folders(self):
         self.prints("""

@@ -78,6 +78,15 @@ class Protocol(unittest.TestCase):
         self.assertIn("longer than 16 MB", answers[0]["error"]["message"])
         self.assertEqual(answers[1]["result"], {})
 
+    def test_nobody_reads(self):
+        process = subprocess.Popen([TL, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process.stdin.write(json.dumps(call("run", code="print(1)")).encode() + b"\n")
+        process.stdin.flush()
+        self.assertIn(b'"id":1', process.stdout.readline())
+        process.stdout.close()
+        self.assertEqual(process.communicate(json.dumps(request("ping", 2)).encode() + b"\n", timeout=60)[1], b"")
+        self.assertEqual(process.returncode, -signal.SIGPIPE)
+
     def test_options(self):
         for words, message in ((["--seed", "1"], "--seed is not expected"), (["file"], "file is not expected"),
                                (["--time-limit", "x"], "--time-limit needs a time")):

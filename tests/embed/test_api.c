@@ -110,6 +110,10 @@ static void test_programs_share_variables(void **state) {
     tl_release(value);
     must_fail(tl, tl_run_text(tl, "t.tl", "a = 10\nlet b = list(1)\nb[a]", NULL), "index",
               "index 10 is out of range for a list of length 1");
+    // A warning stands before the error: it is none.
+    must_fail(tl, tl_run_text(tl, "t.tl", "let c = a // 2\nlet d = )", NULL), "syntax",
+              "expected an expression, found `)`");
+    assert_null(strstr(tl_last_error(tl)->text, "warning"));
     value = run(tl, "a"); // as it was
     expect_text(value, "3");
     tl_release(value);

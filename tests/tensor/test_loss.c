@@ -122,6 +122,17 @@ static void test_class_options(void **state) {
     free(scores);
 }
 
+// The row that is left out stands for a class of the one there is.
+static void test_one_class(void **state) {
+    (void)state;
+    Tensor *x = make_tensor(DTYPE_FLOAT64, SHAPE(2, 1), (double[]){-1, 2}),
+           *t = make_tensor(DTYPE_INT64, SHAPE(2), (double[]){0, 9});
+    OpAttributes a = {.given = ATTRIBUTE_BIT(ignore_index), .ignore_index = 9};
+    expect(apply(OP_nll_loss, &a, 2, x, t), DTYPE_FLOAT64, (Shape){0}, &(double){1});
+    tensor_release(x);
+    tensor_release(t);
+}
+
 // Target probabilities with smoothing and weights: [2, 3].
 static void test_probabilities(void **state) {
     (void)state;
@@ -473,12 +484,19 @@ static void test_sampling_edges(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        BALANCED_TEST(test_distances),      BALANCED_TEST(test_entropies),
-        BALANCED_TEST(test_class_options),  BALANCED_TEST(test_probabilities),
-        BALANCED_TEST(test_reductions),     BALANCED_TEST(test_loss_errors),
-        BALANCED_TEST(test_graph_scores),   BALANCED_TEST(test_ranks),
-        BALANCED_TEST(test_narrowing),      BALANCED_TEST(test_sampling),
-        BALANCED_TEST(test_multinomial),    BALANCED_TEST(test_sampling_of_many),
+        BALANCED_TEST(test_distances),
+        BALANCED_TEST(test_entropies),
+        BALANCED_TEST(test_class_options),
+        BALANCED_TEST(test_one_class),
+        BALANCED_TEST(test_probabilities),
+        BALANCED_TEST(test_reductions),
+        BALANCED_TEST(test_loss_errors),
+        BALANCED_TEST(test_graph_scores),
+        BALANCED_TEST(test_ranks),
+        BALANCED_TEST(test_narrowing),
+        BALANCED_TEST(test_sampling),
+        BALANCED_TEST(test_multinomial),
+        BALANCED_TEST(test_sampling_of_many),
         BALANCED_TEST(test_sampling_edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
