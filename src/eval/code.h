@@ -234,7 +234,7 @@ const Code *lower_struct_literal(Lowering *lowering, const Node *node);
 const Code *lower_match(Lowering *lowering, const Node *node, bool tail);
 const Code *lower_try(Lowering *lowering, const Node *node);
 const Code *lower_list_literal(Lowering *lowering, const Node *node);
-const Code *lower_tuple(Lowering *lowering, const Node *node);
+const Code *lower_tuple(Lowering *lowering, const Node *node); // of a list literal's items, too
 const Code *lower_dict(Lowering *lowering, const Node *node);
 const Code *lower_range(Lowering *lowering, const Node *node);
 const Code *lower_format_string(Lowering *lowering, const Node *node);

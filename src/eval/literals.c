@@ -259,7 +259,7 @@ static Value eval_tuple(Frame *frame, const Code *code) {
 }
 
 const Code *lower_tuple(Lowering *lowering, const Node *node) {
-    ASSERT(node->kind == NODE_TUPLE);
+    ASSERT(node->kind == NODE_TUPLE || node->kind == NODE_LIST);
     ListCode *code = LOWER_NEW(lowering, ListCode, eval_tuple, node->span);
     code->items = lower_list(lowering, &node->as.list);
     code->count = node->as.list.count;

@@ -278,11 +278,18 @@ static Value eval_learn(Frame *frame, const Code *code) {
     return interp_fail_interrupted(code->span);
 }
 
+// A literal of parameters of rank 0 would be one tensor of their numbers.
+static const Code *lower_setting(Lowering *lowering, SettingId id, const Node *value) {
+    bool names = id == SETTING_train || id == SETTING_freeze;
+    return names && value->kind == NODE_LIST ? lower_tuple(lowering, value)
+                                             : lower(lowering, value);
+}
+
 static void lower_settings(Lowering *lowering, const Node *node, LearnCode *code, bool after) {
     for (int i = 0; i < SETTING_COUNT; i++) {
         const Setting *setting = learn_setting(node, (SettingId)i);
         if (setting && (setting_rows[i].place == SETTING_AFTER) == after)
-            code->settings[i] = lower(lowering, setting->value);
+            code->settings[i] = lower_setting(lowering, (SettingId)i, setting->value);
     }
 }
 
