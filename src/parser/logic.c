@@ -394,7 +394,8 @@ static Node *parse_program_name(Parser *parser) {
 
 // Name(...)? where ...
 static Node *parse_asked(Parser *parser, QueryKind kind, SourcePos begin) {
-    Node *program = parser_ahead(parser, 1)->kind == TOKEN_DOT ? parse_program_name(parser) : NULL;
+    bool member = parser_is(parser, TOKEN_NAME) && parser_ahead(parser, 1)->kind == TOKEN_DOT;
+    Node *program = member ? parse_program_name(parser) : NULL;
     bool bare = parser_ahead(parser, 1)->kind == TOKEN_QUESTION;
     Node *call = bare ? parse_bare_atom(parser) : parse_atom(parser);
     if (!call) return NULL;
