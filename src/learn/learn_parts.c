@@ -15,33 +15,20 @@
 
 // --- the norm
 
-// The sum of each block's squares, of [blocks * LEARN_BLOCK] the first half of each onto the second
-// until one is left: sums whose order depends on nothing.
-static Status sum_blocks(Tensor *part, Tensor **out) {
-    int64_t blocks = tensor_count(part) / LEARN_BLOCK;
-    SCOPED_TENSOR(sums);
-    const Shape rows = {{blocks, LEARN_BLOCK}, 2}, flat = {{blocks}, 1};
-    SCOPED_TENSOR(squares);
-    TRY(op_binary(OP_mul, op_tensor(part), op_tensor(part), &squares));
-    TRY(tensor_reshape(squares, &rows, &sums));
-    for (int64_t half = LEARN_BLOCK / 2; half > 0; half /= 2) {
-        SCOPED_TENSOR(left);
-        SCOPED_TENSOR(right);
-        Tensor *joined;
-        TRY(tensor_slice(sums, 1, 0, half, &left));
-        TRY(tensor_slice(sums, 1, half, 2 * half, &right));
-        TRY(op_binary(OP_add, op_tensor(left), op_tensor(right), &joined));
-        tensor_release(sums);
-        sums = joined;
-    }
-    return tensor_reshape(sums, &flat, out);
+// The norm of each block, which depends on no other.
+static Status norms_of_blocks(Tensor *part, Tensor **out) {
+    const Shape rows = {{tensor_count(part) / LEARN_BLOCK, LEARN_BLOCK}, 2};
+    const OpAttributes along = {.given = ATTRIBUTE_BIT(dim), .dim = 1};
+    SCOPED_TENSOR(blocks);
+    TRY(tensor_reshape(part, &rows, &blocks));
+    return op_with(OP_norm, &blocks, 1, &along, out);
 }
 
 static Status join_blocks(const LearnStep *step, Tensor **out) {
     TensorArray all = {memory_allocate((step->bucket_count + 1) * sizeof(Tensor *)), 0};
     Status status = STATUS_OK;
     for (size_t i = 0; i < step->bucket_count && status == STATUS_OK; i++) {
-        status = sum_blocks(step->buckets[i].part, &all.items[i]);
+        status = norms_of_blocks(step->buckets[i].part, &all.items[i]);
         all.count += status == STATUS_OK;
     }
     if (status == STATUS_OK) status = tensor_concat(all.items, all.count, 0, out);
@@ -49,11 +36,11 @@ static Status join_blocks(const LearnStep *step, Tensor **out) {
     return status;
 }
 
-static Status add_blocks(Tensor *sums, double *norm) {
-    size_t count = (size_t)tensor_count(sums);
+static Status join_norms(Tensor *norms, double *norm) {
+    size_t count = (size_t)tensor_count(norms);
     double *numbers = memory_allocate((count + 1) * sizeof *numbers), sum = 0;
-    Status status = tensor_read_floats(sums, numbers);
-    for (size_t i = 0; i < count && status == STATUS_OK; i++) sum += numbers[i];
+    Status status = tensor_read_floats(norms, numbers);
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) sum += numbers[i] * numbers[i];
     free(numbers);
     *norm = sqrt(sum);
     return status;
@@ -63,7 +50,7 @@ static Status norm_of_parts(const LearnStep *step, double *norm) {
     SCOPED_TENSOR(own);
     SCOPED_TENSOR(all);
     TRY(join_blocks(step, &own));
-    if (step->run->fast) return add_blocks(own, norm);
+    if (step->run->fast) return join_norms(own, norm);
     size_t count = step->parameters.count;
     int64_t *lengths = memory_allocate((count + 1) * sizeof *lengths);
     PiecesLayout layout = learn_layout(step, lengths);
@@ -78,7 +65,7 @@ static Status norm_of_parts(const LearnStep *step, double *norm) {
     Status status = pieces_share(&layout, own, &all);
     free(lengths);
     TRY(status);
-    return add_blocks(all, norm);
+    return join_norms(all, norm);
 }
 
 // --- clipping
