@@ -5,12 +5,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "device/cpu/attention_scores.h"
 #include "device/cpu/fold.h"
 #include "device/cpu/matrix.h"
 #include "device/cpu/scratch.h"
 
 enum {
     ROW_BLOCK = 64,
+    KEYS_FEW = 2 * ROW_BLOCK,
     KEY_BLOCK = 256,
     KEY_CHUNK = 2 * KEY_BLOCK,
     ROWS_OF_PANELS = 4, // for which keys and values are converted once
@@ -104,42 +106,39 @@ static const AttentionPanels *attention_panels(void) {
     return CPU_CHOOSE(&attention_panels);
 }
 
-static float row_maximum_float(const float *scores, int64_t count) {
-    return matrix_simd()->row_maximum(scores, count);
+static const ScoreSimd *score_simd(void) {
+    return CPU_CHOOSE(&score_simd);
 }
 
-static float row_exponentials_float(float *scores, int64_t count, float maximum) {
-    return matrix_simd()->row_exponentials(scores, count, maximum);
+static float weigh_float(float *scores, int64_t seen, int64_t count, float *maximum) {
+    return score_simd()->weigh(scores, seen, count, maximum);
 }
 
-static void row_caps_float(float *scores, int64_t count, float cap) {
-    matrix_simd()->row_caps(scores, count, cap);
+static void cap_float(float *scores, int64_t count, float cap) {
+    score_simd()->cap(scores, count, cap);
 }
 
-static void row_sum_float(float *sums, float ours, const float *more, float theirs, int64_t count) {
-    matrix_simd()->row_sum(sums, ours, more, theirs, count);
+static void add_float(float *sums, float ours, const float *more, float theirs, int64_t count) {
+    score_simd()->add(sums, ours, more, theirs, count);
 }
 
-static void row_sum_double(double *sums, double ours, const double *more, double theirs,
-                           int64_t count) {
-    for (int64_t i = 0; i < count; i++) sums[i] = sums[i] * ours + more[i] * theirs;
+static double weigh_double(double *scores, int64_t seen, int64_t count, double *maximum) {
+    double total = 0;
+    for (int64_t i = 0; i < seen; i++)
+        if (scores[i] > *maximum) *maximum = scores[i];
+    double base = *maximum == -(double)INFINITY ? 0 : *maximum;
+    for (int64_t i = 0; i < seen; i++) total += scores[i] = exp(scores[i] - base);
+    memset(scores + seen, 0, (size_t)(count - seen) * sizeof *scores);
+    return total;
 }
 
-static void row_caps_double(double *scores, int64_t count, double cap) {
+static void cap_double(double *scores, int64_t count, double cap) {
     for (int64_t i = 0; i < count; i++) scores[i] = cap * tanh(scores[i] / cap);
 }
 
-static double row_maximum_double(const double *scores, int64_t count) {
-    double maximum = -(double)INFINITY;
-    for (int64_t i = 0; i < count; i++)
-        if (!(scores[i] <= maximum)) maximum = scores[i];
-    return maximum;
-}
-
-static double row_exponentials_double(double *scores, int64_t count, double maximum) {
-    double base = maximum == -(double)INFINITY ? 0 : maximum, total = 0;
-    for (int64_t i = 0; i < count; i++) total += scores[i] = exp(scores[i] - base);
-    return total;
+static void add_double(double *sums, double ours, const double *more, double theirs,
+                       int64_t count) {
+    for (int64_t i = 0; i < count; i++) sums[i] = sums[i] * ours + more[i] * theirs;
 }
 
 #define REAL float
@@ -335,7 +334,8 @@ static void sum_chunk(const Block *block, Seen seen, int64_t chunk) {
             int64_t end_seen = row_visible(block, row) - first;
             end_seen = end_seen < 0 ? 0 : minimum(end_seen, count);
             if (attention->cap > 0) steps->cap_row(block, row, end_seen);
-            steps->mask_row(block, row, first, end_seen);
+            if (attention->mask || attention->window > 0)
+                steps->mask_row(block, row, first, end_seen);
             steps->weigh_row(block, row, end_seen, count);
         }
         add_values(block, &some_values);
@@ -534,8 +534,10 @@ static void choose_blocks(Attention *attention, int64_t heads) {
     int64_t rows = attention->queries * attention->group;
     int64_t chunks = (attention->keys + KEY_CHUNK - 1) / KEY_CHUNK;
     int64_t wanted = TASKS_OF_THREAD * cpu_thread_count();
-    attention->block_rows = ROW_BLOCK;
-    attention->row_blocks = (rows + ROW_BLOCK - 1) / ROW_BLOCK;
+    // The first rows of a block do not see the last of its keys, which is much of a few.
+    bool few = attention->causal && attention->group == 1 && attention->keys <= KEYS_FEW;
+    attention->block_rows = few ? ROW_BLOCK / 2 : ROW_BLOCK;
+    attention->row_blocks = (rows + attention->block_rows - 1) / attention->block_rows;
     if (!attention->by_row || attention->queries != 1) return;
     while (attention->block_rows > ROWS_LEAST && heads * attention->row_blocks * chunks < wanted) {
         attention->block_rows /= 2;

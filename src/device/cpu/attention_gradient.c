@@ -2,8 +2,7 @@
 // once, so that no more than two rows of scores per query of a block ever exist.
 #include <string.h>
 
-#include "device/cpu/attention_slopes.h"
-#include "device/cpu/fold.h"
+#include "device/cpu/attention_scores.h"
 #include "device/cpu/iterate.h"
 #include "device/cpu/matrix.h"
 #include "device/cpu/scratch.h"
@@ -16,7 +15,6 @@ enum { BLOCK_QUERIES = 64, BLOCK_CAUSAL = 32 };
 // [batch, sq, hq, dv]; gradients lie as what they belong to.
 typedef struct AttentionGradient {
     CpuCompute compute;
-    const FoldTable *folds;
     const char *q, *k, *v, *up;
     char *q_out, *k_out, *v_out;
     int64_t sq, sk, hq, groups, d, dv;
@@ -52,23 +50,13 @@ static void multiply(const AttentionGradient *job, SerialProduct product) {
                (size_t)product.b.columns * real);
 }
 
-// How many keys the query in this row sees.
+// How many keys the query in this row sees; below 0 where even the next one sees none.
 static int64_t keys_seen(const AttentionGradient *job, int64_t row) {
-    if (!job->causal) return job->sk;
-    int64_t seen = row + 1 + job->sk - job->sq;
-    return seen < 0 ? 0 : seen < job->sk ? seen : job->sk;
+    return job->causal ? row + 1 + job->sk - job->sq : job->sk;
 }
 
-// Scores become shares; what a query does not see has none.
-static void make_shares(const AttentionGradient *job, char *row, int64_t seen, int64_t count) {
-    size_t real = compute_bytes(job->compute);
-    memset(row + (size_t)seen * real, 0, (size_t)(count - seen) * real);
-    if (seen == 0) return;
-    Wide max = job->folds->identity[FOLD_MAX];
-    job->folds->scale_row(row, row, seen, 0, job->scale);
-    job->folds->row[FOLD_MAX](&max, row, seen, (Wide){0});
-    double sum = job->folds->exp_row(row, row, seen, max.f);
-    job->folds->scale_row(row, row, seen, 0, 1 / sum);
+static int64_t padded(int64_t scores) {
+    return (scores + SCORE_PADDING - 1) / SCORE_PADDING * SCORE_PADDING;
 }
 
 // Queries [first, first + rows) of a head.
@@ -77,14 +65,14 @@ typedef struct QueryBlock {
     bool adds; // to the gradients of keys and values; the first of a group sets them
 } QueryBlock;
 
-// `shares` and `slopes` have room for rows * sk numbers.
+// `shares` and `slopes` have room for rows of sk numbers.
 static void run_block(const AttentionGradient *job, const QueryBlock *block, char *shares,
                       char *slopes) {
     int64_t first = block->first, rows = block->rows, head = block->head;
     int64_t group = head / (job->hq / job->groups), row = block->batch * job->sq + first;
-    int64_t count = keys_seen(job, first + rows - 1), key = block->batch * job->sk;
+    int64_t last = keys_seen(job, first + rows - 1), count = last < 0 ? 0 : last;
+    int64_t key = block->batch * job->sk;
     DType dtype = compute_dtype(job->compute);
-    size_t real = compute_bytes(job->compute);
     HeadRows q_rows = {job->hq, job->d}, up_rows = {job->hq, job->dv};
     HeadRows k_rows = {job->groups, job->d}, v_rows = {job->groups, job->dv};
     size_t q_at = head_offset(job, q_rows, row, head), up_at = head_offset(job, up_rows, row, head);
@@ -94,21 +82,25 @@ static void run_block(const AttentionGradient *job, const QueryBlock *block, cha
     Matrix k = head_matrix(job, k_rows, job->k + k_at, count);
     Matrix v = head_matrix(job, v_rows, job->v + v_at, count);
     Matrix up = head_matrix(job, up_rows, job->up + up_at, rows);
+    ScoreRows scores = {.rows = rows,
+                        .count = count,
+                        .stride = padded(count),
+                        .seen = keys_seen(job, first),
+                        .more = job->causal,
+                        .scale = job->scale};
+    int64_t stride = scores.stride;
     multiply(job,
-             (SerialProduct){.a = q, .b = matrix_transpose(k), .c = shares, .c_stride = count});
-    for (int64_t i = 0; i < rows; i++)
-        make_shares(job, shares + (size_t)(i * count) * real, keys_seen(job, first + i), count);
-    Matrix p = {dtype, shares, rows, count, count, 1}, s = {dtype, slopes, rows, count, count, 1};
+             (SerialProduct){.a = q, .b = matrix_transpose(k), .c = shares, .c_stride = stride});
+    CPU_CHOOSE(attention_shares)(job->compute, &scores, shares);
+    Matrix p = {dtype, shares, rows, count, stride, 1}, s = {dtype, slopes, rows, count, stride, 1};
     multiply(job, (SerialProduct){.a = matrix_transpose(p),
                                   .b = up,
                                   .c = job->v_out + v_at,
                                   .c_stride = job->groups * job->dv,
                                   .accumulate = block->adds});
     multiply(job,
-             (SerialProduct){.a = up, .b = matrix_transpose(v), .c = slopes, .c_stride = count});
-    for (int64_t i = 0; i < rows; i++) CPU_CHOOSE(attention_slopes)
-    (job->compute, shares + (size_t)(i * count) * real, slopes + (size_t)(i * count) * real, count,
-     job->scale);
+             (SerialProduct){.a = up, .b = matrix_transpose(v), .c = slopes, .c_stride = stride});
+    CPU_CHOOSE(attention_slopes)(job->compute, &scores, shares, slopes);
     multiply(job,
              (SerialProduct){.a = s, .b = k, .c = job->q_out + q_at, .c_stride = job->hq * job->d});
     multiply(job, (SerialProduct){.a = matrix_transpose(s),
@@ -126,7 +118,7 @@ static void run_groups(void *context, int64_t begin, int64_t end) {
     // The last block sees all keys: it sets what the others add to.
     int64_t last = (job->sq - 1) / block * block;
     int64_t each = job->hq / job->groups;
-    size_t bytes = (size_t)(block * job->sk) * compute_bytes(job->compute);
+    size_t bytes = (size_t)(block * padded(job->sk)) * compute_bytes(job->compute);
     char *scratch = scratch_take(2 * bytes + 1);
     for (int64_t task = begin; task < end && !cpu_interrupted(); task++)
         for (int64_t i = 0; i < each; i++)
@@ -166,7 +158,6 @@ Status cpu_kernel_ATTENTION_GRADIENT(const KernelCall *call) {
                              .dv = v->dims[rank - 1],
                              .causal = call->options.flag,
                              .scale = call->options.scalars[0]};
-    job.folds = cpu_fold(job.compute);
     if (view_count(q) == 0 || view_count(k) == 0) {
         for (int i = 0; i < 3; i++)
             memset(cpu_pointer(call->outputs[i]), 0,

@@ -6,18 +6,19 @@ static void NAME(load_queries)(const Block *block) {
     const TensorView *q = attention->q;
     int last = q->rank - 1;
     int64_t start = batch_offset(q, block->batch), width = attention->width;
+    ConvertLoad load = cpu_convert()->load[attention->compute][q->dtype];
+    const FoldTable *folds = cpu_fold(attention->compute);
     for (int64_t row = 0; row < block->rows; row++) {
         int64_t offset = row_offset(block, row, q->strides[last - 2], q->strides[last - 1]);
         REAL *target = (REAL *)(void *)block->q + row * width;
-        cpu_convert()->load[attention->compute][q->dtype](target, cpu_at(q, start + offset),
-                                                          q->strides[last], width);
-        cpu_fold(attention->compute)->scale_row(target, target, width, 0, attention->scale);
+        load(target, cpu_at(q, start + offset), q->strides[last], width);
+        folds->scale_row(target, target, width, 0, attention->scale);
     }
 }
 
 static void NAME(cap_row)(const Block *block, int64_t row, int64_t count) {
     REAL *scores = (REAL *)(void *)block->scores + row * KEY_BLOCK;
-    NAME(row_caps)(scores, count, (REAL)block->attention->cap);
+    NAME(cap)(scores, count, (REAL)block->attention->cap);
 }
 
 // -inf where keys [first, first + count) may not be seen, of which the row sees none behind.
@@ -44,12 +45,10 @@ static void NAME(weigh_row)(const Block *block, int64_t row, int64_t end, int64_
     REAL *sums = (REAL *)(void *)block->part.values + row * block->attention->value_width;
     REAL *maximum = (REAL *)(void *)block->part.maxima + row;
     REAL *total = (REAL *)(void *)block->part.totals + row;
-    REAL highest = NAME(row_maximum)(scores, end);
-    memset(scores + end, 0, (size_t)(count - end) * sizeof(REAL));
-    if (highest <= *maximum) highest = *maximum;
-    REAL factor = highest == *maximum ? 1 : EXP(*maximum - highest);
-    *total = *total * factor + NAME(row_exponentials)(scores, end, highest);
-    *maximum = highest;
+    REAL before = *maximum, sum = NAME(weigh)(scores, end, count, maximum);
+    bool same = *maximum == before || before == -(REAL)INFINITY; // or nothing was summed
+    REAL factor = same ? 1 : EXP(before - *maximum);
+    *total = *total * factor + sum;
     if (factor == 1) return;
     for (int64_t i = 0; i < block->attention->value_width; i++) sums[i] *= factor;
 }
@@ -57,26 +56,27 @@ static void NAME(weigh_row)(const Block *block, int64_t row, int64_t end, int64_
 static void NAME(add_product)(const Block *block) {
     REAL *sums = (REAL *)(void *)block->part.values;
     const REAL *product = (const REAL *)(const void *)block->product;
-    NAME(row_sum)(sums, 1, product, 1, block->rows * block->attention->value_width);
+    NAME(add)(sums, 1, product, 1, block->rows * block->attention->value_width);
 }
 
 // Adds the sums of a chunk of keys to those of the chunks before. A row that sees none of its keys
-// has none.
+// has none, and a total of 0.
 static void NAME(add_part)(const Block *block) {
     int64_t width = block->attention->value_width;
     for (int64_t row = 0; row < block->rows; row++) {
         REAL part = ((REAL *)(void *)block->part.maxima)[row];
+        REAL some = ((REAL *)(void *)block->part.totals)[row];
         REAL *maximum = (REAL *)(void *)block->whole.maxima + row;
-        if (part == -(REAL)INFINITY) continue;
+        if (some == 0) continue;
         REAL highest = part > *maximum ? part : *maximum;
         REAL ours = *maximum == highest ? 1 : EXP(*maximum - highest);
         REAL theirs = part == highest ? 1 : EXP(part - highest);
         REAL *total = (REAL *)(void *)block->whole.totals + row;
-        *total = *total * ours + ((REAL *)(void *)block->part.totals)[row] * theirs;
+        *total = *total * ours + some * theirs;
         *maximum = highest;
         REAL *sums = (REAL *)(void *)block->whole.values + row * width;
         const REAL *more = (const REAL *)(const void *)block->part.values + row * width;
-        NAME(row_sum)(sums, ours, more, theirs, width);
+        NAME(add)(sums, ours, more, theirs, width);
     }
 }
 
@@ -95,16 +95,17 @@ static void NAME(store_rows)(const Block *block) {
     const TensorView *out = attention->out;
     int last = out->rank - 1;
     int64_t start = batch_offset(out, block->batch), width = attention->value_width;
+    ConvertStore store = cpu_convert()->store[attention->compute][out->dtype];
+    const FoldTable *folds = cpu_fold(attention->compute);
     for (int64_t row = 0; row < block->rows; row++) {
         REAL *sums = (REAL *)(void *)block->whole.values + row * width;
         REAL total = ((REAL *)(void *)block->whole.totals)[row];
         if (total == 0)
             memset(sums, 0, (size_t)width * sizeof(REAL));
         else
-            cpu_fold(attention->compute)->scale_row(sums, sums, width, 0, 1 / (double)total);
+            folds->scale_row(sums, sums, width, 0, 1 / (double)total);
         int64_t offset = row_offset(block, row, out->strides[last - 2], out->strides[last - 1]);
-        cpu_convert()->store[attention->compute][out->dtype](cpu_at(out, start + offset),
-                                                             out->strides[last], sums, width);
+        store(cpu_at(out, start + offset), out->strides[last], sums, width);
     }
 }
 

@@ -53,7 +53,7 @@ static inline int thin_rows(DType b) {
 // whose rows of out are contiguous and have room for n rounded up to SCORE_PADDING, numbers that do
 // not matter. What weigh_values makes is a strip's, with the same bits, of any n above
 // STRIP_NARROW_MAX.
-enum { SCORE_PADDING = 16, STRIP_NARROW_MAX = 32 };
+enum { STRIP_NARROW_MAX = 32 };
 typedef struct AttentionPanels {
     ThinKernel scores[DTYPE_COUNT], weigh_values[DTYPE_COUNT];
 } AttentionPanels;
@@ -106,12 +106,6 @@ typedef struct MatrixSimd {
     ThinKernel dot[DTYPE_COUNT], strip[DTYPE_COUNT]; // NULL where there is none
     void (*integer32)(const IntegerProduct *product), (*integer64)(const IntegerProduct *product);
     void (*dequantize[DTYPE_COUNT])(const void *blocks, float *out, int64_t count);
-    float (*row_maximum)(const float *scores, int64_t count); // NaN when there is one
-    // Scores become exp(score - maximum), 0 when maximum is -inf; returns their sum.
-    float (*row_exponentials)(float *scores, int64_t count, float maximum);
-    void (*row_caps)(float *scores, int64_t count, float cap); // cap * tanh(score / cap)
-    // sums * ours + more * theirs; factors of 1 change no bits of a number.
-    void (*row_sum)(float *sums, float ours, const float *more, float theirs, int64_t count);
 } MatrixSimd;
 extern const MatrixSimd matrix_simd_base, matrix_simd_avx2, matrix_simd_avx512;
 static inline const MatrixSimd *matrix_simd(void) {

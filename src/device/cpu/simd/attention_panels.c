@@ -1,6 +1,7 @@
 // Products of attention for a few rows of queries or more, once per instruction set. What a key or
 // a value costs to convert is paid once for all rows, in panels that stay in the first-level cache;
 // keys are transposed there, so that a lane owns a key and nothing is summed across lanes.
+#include "device/cpu/attention_scores.h"
 #include "device/cpu/matrix.h"
 #include "device/cpu/simd/lanes.h"
 
