@@ -122,13 +122,32 @@ Status learn_judge_together(LearnRun *run) {
     return status;
 }
 
+// Whether every rank has the numbers that the first has, which mostly begin alike.
+static Status are_alike(const TensorArray *parameters, bool *alike) {
+    SCOPED_MEMORY uint64_t *all = memory_allocate((size_t)ranks_count() * sizeof *all);
+    uint64_t own = 0;
+    *alike = false;
+    if (foretelling()) return STATUS_OK; // nobody knows
+    for (size_t i = 0; i < parameters->count; i++) {
+        SCOPED_TENSOR(plain);
+        TRY(tape_detach(parameters->items[i], &plain));
+        TRY(ranks_add_digest(plain, &own));
+    }
+    TRY(pieces_gather(&own, all, sizeof own));
+    *alike = true;
+    for (int rank = 1; rank < ranks_count(); rank++) *alike &= all[rank] == all[0];
+    return STATUS_OK;
+}
+
 Status learn_begin_distributed(LearnRun *run) {
     if (ranks_count() == 1) return STATUS_OK;
     TensorArray parameters = moved_parameters(run);
     int64_t elements = 0;
+    bool alike = true;
     for (size_t i = 0; i < parameters.count; i++) elements += tensor_count(parameters.items[i]);
     Status status = pieces_agree(run->pieces, elements);
-    for (size_t i = 0; i < parameters.count && status == STATUS_OK; i++)
+    if (status == STATUS_OK) status = are_alike(&parameters, &alike);
+    for (size_t i = 0; i < parameters.count && !alike && status == STATUS_OK; i++)
         status = take_from_first(parameters.items[i]);
     tensor_array_release(&parameters);
     return status == STATUS_OK ? take_stream() : status;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "base/memory.h"
 #include "device/foretell.h"
 #include "ranks/internal.h"
@@ -32,6 +33,15 @@ char *ranks_place_of(const Tensor *x) {
     bool in_place = strcmp(device->backend->name, "cpu") == 0;
     if (!in_place || buffer->away || !tensor_is_contiguous(x)) return NULL;
     return (char *)buffer->handle + x->view.offset;
+}
+
+Status ranks_add_digest(Tensor *x, uint64_t *digest) {
+    size_t bytes = (size_t)tensor_count(x) * dtype_size(tensor_dtype(x));
+    const char *place = ranks_place_of(x);
+    SCOPED_MEMORY char *copy = NULL;
+    if (!place) TRY(ranks_bytes_of(x, &copy, &bytes));
+    *digest = digest_add(*digest, place ? place : copy, bytes);
+    return STATUS_OK;
 }
 
 // `like` gives the device and the dtype.

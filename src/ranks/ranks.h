@@ -93,6 +93,8 @@ Status ranks_finish(RanksTransfer *transfer, Tensor **out) MUST_USE;
 void ranks_transfer_free(RanksTransfer *transfer);
 // Both at once.
 Status ranks_collect(const RanksRequest *request, Tensor *x, Tensor **out) MUST_USE;
+// Adds the numbers of x to a digest (base/digest.h).
+Status ranks_add_digest(Tensor *x, uint64_t *digest) MUST_USE;
 Status ranks_barrier(void) MUST_USE;
 // Waits until every rank has come here, by LINE or END. Calls that a rank still makes meanwhile
 // fail there, since the ranks disagree. STATUS_INTERRUPT, STATUS_DEVICE.
