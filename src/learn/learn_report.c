@@ -150,35 +150,35 @@ static bool is_noted(uint64_t number) {
     return false;
 }
 
-static void forget_reached(const LearnRun *run) {
+// A run that was resumed may have nothing left to do.
+static bool is_reached(const LearnRun *run, const Tensor *parameter) {
+    for (size_t i = 0; i < run->trained.count; i++)
+        if (run->trained.items[i] == parameter) return true;
+    return tape_parameter_reached(parameter);
+}
+
+static void forget_reached(const LearnRun *run, const TensorArray *all) {
     size_t kept = 0;
     for (size_t i = 0; i < learn_state()->unreached.count; i++) {
+        Unreached one = learn_state()->unreached.items[i];
         bool reached = false;
-        for (size_t j = 0; j < run->trained.count && !reached; j++)
-            reached = tape_parameter_number(run->trained.items[j]) ==
-                      learn_state()->unreached.items[i].number;
-        if (!reached) learn_state()->unreached.items[kept++] = learn_state()->unreached.items[i];
+        for (size_t j = 0; j < all->count && !reached; j++)
+            reached = tape_parameter_number(all->items[j]) == one.number &&
+                      is_reached(run, all->items[j]);
+        if (!reached) learn_state()->unreached.items[kept++] = one;
     }
     learn_state()->unreached.count = kept;
 }
 
-// A run that was resumed may have nothing left to do.
-static bool is_trained(const LearnRun *run, const Tensor *parameter) {
-    for (size_t i = 0; i < run->trained.count; i++)
-        if (run->trained.items[i] == parameter) return true;
-    return false;
-}
-
 void learn_note_unreached(const LearnRun *run) {
     TensorArray all = {0};
-    forget_reached(run);
     tape_parameters(&all);
+    forget_reached(run, &all);
     for (size_t i = 0; i < all.count; i++) {
         const Tensor *parameter = all.items[i];
         Unreached one = {tape_parameter_number(parameter), parameter->origin.at,
                          tensor_type(parameter)};
-        if (!is_trained(run, parameter) && !tape_parameter_reached(parameter) &&
-            !is_noted(one.number))
+        if (!is_reached(run, parameter) && !is_noted(one.number))
             VECTOR_PUSH(&learn_state()->unreached, one);
     }
     tensor_array_release(&all);

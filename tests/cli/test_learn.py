@@ -85,6 +85,15 @@ class Progress(unittest.TestCase):
         result = run_code(PROGRAM % (20, 10), options=["--quiet"])
         self.assertEqual((result.out, result.err), ("", ""))
 
+    def test_a_frozen_parameter_is_reached(self):
+        result = run_code("""
+            let body = learnable(ones([2, 2])); let head = learnable(ones([2, 1]))
+            let small = sgd(lr: 0.01)
+            learn { objective: mean(head ** 2), optimizer: small, epochs: 1, progress: false }
+            learn { objective: mean((body @ head) ** 2), optimizer: small, epochs: 1, freeze: [body], progress: false }
+        """)
+        self.assertEqual((result.status, result.err), (0, ""))
+
 
 SAVED = """
 import "std/layers.tl"
