@@ -31,7 +31,7 @@ Status tape_parameter_new(Tensor *x, Tensor **out) {
     tape_set_enabled(enabled);
     TRY(status);
     TapeNode *leaf = tape_leaf_new();
-    leaf->parameter = parameter;
+    tape_set_parameter(leaf, parameter);
     buffer_note_purpose(parameter->view.buffer, PURPOSE_PARAMETER);
     tape_attach(parameter, leaf, 0);
     parameter->learnable = true;
@@ -47,11 +47,11 @@ static TapeNode *leaf_of(const Tensor *parameter) {
 
 void tape_parameters(TensorArray *out) {
     size_t count = 0;
-    for (TapeNode *node = tape_newest(); node; node = node->next) count += node->parameter != NULL;
+    for (TapeNode *leaf = tape_newest_parameter(); leaf; leaf = leaf->older) count++;
     out->items = memory_allocate(count * sizeof *out->items);
     out->count = count;
-    for (TapeNode *node = tape_newest(); node; node = node->next)
-        if (node->parameter) out->items[--count] = tensor_retain(node->parameter);
+    for (TapeNode *leaf = tape_newest_parameter(); leaf; leaf = leaf->older)
+        out->items[--count] = tensor_retain(leaf->parameter);
     ASSERT(count == 0);
 }
 

@@ -236,6 +236,22 @@ class Refusal(unittest.TestCase):
         self.assertGreater(refused, 2)
 
 
+class Recorded(unittest.TestCase):
+    def test_what_else_is_recorded_takes_no_time(self):
+        # The sum of parameters that were trained keeps what each of them was made of.
+        result = run_code("""
+            fn fit(target) {
+                let w = learnable([0.0])
+                learn { objective: sum((w - target) ** 2), optimizer: sgd(lr: 0.5), epochs: 2, progress: false }
+                w[0]
+            }
+            let total = 0.0
+            for i in 0..30000 { total = total + fit(1.0) }
+            print(total)
+        """)
+        self.assertEqual((result.out, result.err), ("30000.0\n", ""))
+
+
 class Page(HTMLParser):
     """Every element is closed; the rows of the table, how many curves, and what would be loaded from elsewhere."""
     ALONE = {"meta", "rect", "polyline", "circle", "polygon", "line", "path"}

@@ -55,8 +55,27 @@ TapeNode *tape_leaf_new(void) {
     return tape_node_new(NULL, 0);
 }
 
-TapeNode *tape_newest(void) {
-    return runtime_current->tape->newest;
+TapeNode *tape_newest_parameter(void) {
+    return runtime_current->tape->newest_parameter;
+}
+
+void tape_set_parameter(TapeNode *leaf, Tensor *parameter) {
+    Tape *tape = runtime_current->tape;
+    ASSERT(leaf == tape->newest && !leaf->parameter);
+    leaf->parameter = parameter;
+    leaf->older = tape->newest_parameter;
+    if (leaf->older) leaf->older->newer = leaf;
+    tape->newest_parameter = leaf;
+}
+
+static void unlink_parameter(Tape *tape, TapeNode *leaf) {
+    ASSERT(leaf->newer ? leaf->newer->older == leaf : tape->newest_parameter == leaf);
+    if (leaf->newer)
+        leaf->newer->older = leaf->older;
+    else
+        tape->newest_parameter = leaf->older;
+    if (leaf->older) leaf->older->newer = leaf->newer;
+    leaf->parameter = NULL;
 }
 
 TapeNode *tape_node_retain(TapeNode *node) {
@@ -115,6 +134,7 @@ static void destroy_node(Tape *tape, TapeNode *node) {
     tape_node_spend(node);
     for (int i = 0; i < OP_OUTPUTS_MAX; i++) tensor_release(node->incoming[i]);
     tensor_release(node->gradient);
+    if (node->parameter) unlink_parameter(tape, node);
     unlink_node(tape, node);
     free(node);
 }
@@ -146,7 +166,8 @@ TapeMark tape_mark(void) {
 
 void tape_release_since(TapeMark mark) {
     // Spending a node may free others, older ones too, but none that is held here.
-    TapeNode *newest = tape_newest(), *node = newest ? tape_node_retain(newest) : NULL;
+    TapeNode *newest = runtime_current->tape->newest;
+    TapeNode *node = newest ? tape_node_retain(newest) : NULL;
     while (node && node->number >= mark) {
         if (node->info) tape_node_spend(node);
         TapeNode *older = node->next ? tape_node_retain(node->next) : NULL;
@@ -180,7 +201,7 @@ void tape_forget(Tensor *tensor) {
 void tape_leave(Tensor *tensor) {
     if (tensor->node->parameter == tensor) {
         TapeNode *leaf = tensor->node;
-        leaf->parameter = NULL;
+        unlink_parameter(runtime_current->tape, leaf);
         tensor_release(leaf->gradient);
         leaf->gradient = NULL;
     }

@@ -30,6 +30,7 @@ struct TapeNode {
     Tensor *saved_outputs[OP_OUTPUTS_MAX]; // without a node: no cycle
     Tensor *incoming[OP_OUTPUTS_MAX];      // gradients that have arrived in the current walk
     Tensor *parameter;                     // of a leaf: borrowed; NULL once it is gone
+    TapeNode *newer, *older;               // leaves with parameters
     Tensor *gradient;                      // accumulated for the parameter
     bool reached;                          // a gradient has ever arrived at the parameter
     uint64_t arrived;                      // the last walk in which one has
@@ -89,13 +90,14 @@ struct Tape {
     size_t leaf_count, node_count;
     uint64_t next_number, walks;
     TapeNode *newest, *waiting;
+    TapeNode *newest_parameter;
     TapeCut last_cut;
     TapeRead last_read;
 };
 
-// The nodes from which backward must start, in the order of their making: every live node, newest
-// first.
-TapeNode *tape_newest(void);
+// The leaves of parameters, newest first: among nodes they may be few.
+TapeNode *tape_newest_parameter(void);
+void tape_set_parameter(TapeNode *leaf, Tensor *parameter); // of the newest leaf
 // A new tensor over x's buffer without a node.
 Tensor *tape_alias(Tensor *x);
 
