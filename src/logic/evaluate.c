@@ -192,8 +192,8 @@ static Status transitive_run(Group *group, RuleWork *work, Collector *collector)
     if (!variant_is_active(group, work, variant)) return STATUS_OK;
     uint64_t begin = profile_clock(), steps;
     uint32_t high = rows_after(relation, group->round - 1);
-    if (!work->transitive) work->transitive = transitive_new();
-    TRY(transitive_round(work->transitive, group->store, relation, high, collector, &steps));
+    if (!work->transitive) work->transitive = transitive_new(group->store, relation);
+    TRY(transitive_round(work->transitive, high, collector, &steps));
     relation->effort += steps;
     variant_prepare(group, work, variant);
     StepCost *costs = variant_costs(group, variant);

@@ -22,6 +22,8 @@ typedef struct Found { // by the mate with this place
 } Found;
 
 struct Transitive {
+    Store *store;
+    const Relation *relation;
     Table *names;
     VECTOR(Member) members;
     Numbers rows;  // their members in the first column
@@ -29,8 +31,11 @@ struct Transitive {
     VECTOR(Found) found;
 };
 
-Transitive *transitive_new(void) {
+Transitive *transitive_new(Store *store, const Relation *relation) {
+    ASSERT(relation->equivalence);
     Transitive *transitive = memory_allocate_zeroed(1, sizeof *transitive);
+    transitive->store = store;
+    transitive->relation = relation;
     transitive->names = table_new(1, 1);
     return transitive;
 }
@@ -88,7 +93,7 @@ static void mates_find(Transitive *transitive, uint32_t number, uint32_t place, 
     const Member *mate = &transitive->members.items[member->mates.items[place]];
     uint32_t *marks = transitive->marks.items;
     size_t i = place < member->settled ? mate->settled : 0;
-    for (; i < mate->mates.count && *missing > 0; i++) {
+    for (; i<mate->mates.count && * missing> 0; i++) {
         uint32_t next = mate->mates.items[i];
         ++*steps;
         if (marks[next] == number + 1) continue;
@@ -98,7 +103,7 @@ static void mates_find(Transitive *transitive, uint32_t number, uint32_t place, 
     }
 }
 
-static Status member_run(Transitive *transitive, Store *store, uint32_t number, uint64_t *steps) {
+static Status member_run(Transitive *transitive, uint32_t number, uint64_t *steps) {
     Member *member = &transitive->members.items[number];
     uint32_t count = (uint32_t)member->mates.count;
     uint32_t missing = class_of(transitive, number)->size - count;
@@ -109,13 +114,13 @@ static Status member_run(Transitive *transitive, Store *store, uint32_t number, 
     for (uint32_t i = 0; i < count && missing > 0; i++) {
         uint64_t before = *steps / ROOM_ROWS;
         mates_find(transitive, number, i, &missing, steps);
-        if (*steps / ROOM_ROWS != before) TRY(room_ask(store));
+        if (*steps / ROOM_ROWS != before) TRY(room_ask(transitive->store));
     }
     return STATUS_OK;
 }
 
 // By the row of the first goal, as each member has found them by its own rows.
-static void found_collect(Transitive *transitive, Store *store, Collector *collector) {
+static void found_collect(Transitive *transitive, Collector *collector) {
     const Datum *names = transitive->names->columns[0];
     collector_begin_rule(collector, false, 0);
     for (size_t row = 0; row < transitive->rows.count; row++) {
@@ -127,21 +132,20 @@ static void found_collect(Transitive *transitive, Store *store, Collector *colle
         for (; member->shown < end; member->shown++) {
             const Found *found = &transitive->found.items[member->shown];
             if (found->place != member->passed) break;
-            collector_add(collector, store, (Datum[]){names[number], names[found->mate]}, NULL);
+            Datum values[] = {names[number], names[found->mate]};
+            collector_add(collector, transitive->store, values, NULL);
         }
         member->passed++;
     }
     collector_end_rule(collector);
 }
 
-Status transitive_round(Transitive *transitive, Store *store, const Relation *relation,
-                        uint32_t high, Collector *collector, uint64_t *steps) {
-    ASSERT(relation->equivalence && relation->derived);
-    rows_take(transitive, relation->derived, high);
+Status transitive_round(Transitive *transitive, uint32_t high, Collector *collector,
+                        uint64_t *steps) {
+    rows_take(transitive, transitive->relation->derived, high);
     transitive->found.count = 0;
     *steps = 0;
-    for (uint32_t i = 0; i < transitive->members.count; i++)
-        TRY(member_run(transitive, store, i, steps));
-    found_collect(transitive, store, collector);
+    for (uint32_t i = 0; i < transitive->members.count; i++) TRY(member_run(transitive, i, steps));
+    found_collect(transitive, collector);
     return STATUS_OK;
 }

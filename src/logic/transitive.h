@@ -7,11 +7,11 @@
 
 typedef struct Transitive Transitive;
 
-Transitive *transitive_new(void);
+Transitive *transitive_new(Store *store, const Relation *relation);
 void transitive_free(Transitive *transitive); // NULL is allowed
 // Collects what the first `high` rows of the relation give with those that the last call did not
 // see. *steps: pairs of rows gone through.
-Status transitive_round(Transitive *transitive, Store *store, const Relation *relation,
-                        uint32_t high, Collector *collector, uint64_t *steps) MUST_USE;
+Status transitive_round(Transitive *transitive, uint32_t high, Collector *collector,
+                        uint64_t *steps) MUST_USE;
 
 #endif

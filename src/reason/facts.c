@@ -136,7 +136,11 @@ static void retract_matching(const RetractCode *retract, const Datum *values) {
     Table *facts = fact->relation->facts;
     SCOPED_MEMORY VECTOR(Datum) found = {0};
     uint32_t arity = facts->arity;
-    for (uint32_t row = 0; row < facts->count; row++) {
+    Columns given = 0;
+    for (uint32_t i = 0; i < arity; i++) given |= (Columns)(values[i] != CONSTANT_NONE) << i;
+    const Index *index = given ? table_index(facts, given, facts->count) : NULL;
+    uint32_t row = index ? index_first(facts, index, values) : 0;
+    for (; row < facts->count; row = index ? index_next(index, row) : row + 1) {
         if (table_is_dead(facts, row) || !row_fits(fact, retract->terms, values, row)) continue;
         for (uint32_t i = 0; i < arity; i++) VECTOR_PUSH(&found, table_at(facts, row, i));
     }

@@ -624,6 +624,11 @@ class Chains(unittest.TestCase):
                           "for i in 0..20000 { retract A(i, i + 1); sum += len(P) }\nprint(sum)\n")
         self.assertEqual((result.out, result.err), (f"{20000 ** 2}\n", ""))
 
+    def test_retractions_by_a_value(self):
+        result = run_code("relation A(x: int, y: int)\nfor i in 0..500000 { A(i, i % 3) }\n"
+                          "for i in 0..500000 { retract A(i, _) }\nprint(len(A))\n")
+        self.assertEqual((result.out, result.err), ("0\n", ""))
+
     def test_triangles(self):
         """The number of ways through a third node, 2e8 here, does not matter."""
         nodes = 800
