@@ -484,6 +484,16 @@ class Limited(unittest.TestCase):
         self.assertEqual((result.status, result.out), (0, free.out), result.err)
         self.assertGreater(computed_again(result), 0.1, result.err)
 
+    def test_what_is_computed_again_keeps_what_others_let_go(self):
+        # The sums cannot be computed again, and nothing but `kept` holds what tanh reads.
+        code = LAYERS.replace("BODY", "{ let p = cumsum(h, 1) + shift; kept.push(p); sigmoid(tanh(p) @ w) }")
+        code = code.replace("CHANGE", "for w in ws { kept.pop() }").replace("fn net", "let kept = []\nfn net")
+        free = run_code(code)
+        self.assertEqual(free.status, 0, free.err)
+        result = self.limited(code, "1MB")
+        self.assertEqual((result.status, result.out), (0, free.out), result.err)
+        self.assertGreater(computed_again(result), 0.1, result.err)
+
     def test_values(self):
         for word in ("", "none", "-1", "0", "2 gallons"):
             result = run("run", "--memory-limit", word, "-e", "print(1)")
