@@ -99,6 +99,17 @@ class Images(InFolder):
             "four [[[1.0, 0.0]], [[0.0, 0.0]], [[0.0, 1.0]]]",
             "[[[3.0, 6.0], [9.0, 12.0]], [[2.0, 5.0], [8.0, 11.0]], [[1.0, 4.0], [7.0, 10.0]]]")
 
+    def test_headers_of_bmp(self):
+        """As other programs want them."""
+        self.prints('for c in [1, 3, 4] { save_image(ones([c, 2, 3]), str(c) + ".bmp") }')
+        masks = struct.pack("<4I4s", 0xFF0000, 0xFF00, 0xFF, 0xFF000000, b"BGRs") + bytes(48)
+        palette = b"".join(bytes([i, i, i, 0]) for i in range(256))
+        for channels, header, compression, info in ((1, 40, 0, palette), (3, 40, 0, b""), (4, 108, 3, masks)):
+            row = (b"\xff" * 3 * channels).ljust(4 if channels == 1 else 12, b"\0")
+            file = bmp(8 * channels, [row, row], width=3, compression=compression, header=header, info=info)
+            file = file[:2] + struct.pack("<I", len(file)) + file[6:]
+            self.assertEqual((self.folder / f"{channels}.bmp").read_bytes(), file, channels)
+
     def test_of_folders(self):
         self.prints("""
             save_image(ones([3, 4, 4]), "1.jpg", quality: 100)

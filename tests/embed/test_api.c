@@ -212,6 +212,12 @@ static void test_calls(void **state) {
     tl_value *deep = run(tl, "fn deep(n) { deep(n + 1) + 1 }\ndeep");
     assert_int_equal(tl_call(deep, arguments, 1, NULL), TL_FAILED);
     assert_string_equal(tl_last_error(tl)->kind, "depth");
+    char first[4096]; // what is said of the first failure is not said of the second
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(tl_call(deep, arguments, 1, NULL), TL_FAILED);
+        if (i == 0) snprintf(first, sizeof first, "%s", tl_last_error(tl)->text);
+    }
+    assert_string_equal(tl_last_error(tl)->text, first);
     tl_value *leave = run(tl, "fn leave() { exit(3) }\nleave");
     assert_int_equal(tl_call(leave, NULL, 0, NULL), TL_FAILED);
     assert_int_equal(tl_last_error(tl)->exit_status, 3);
