@@ -132,7 +132,7 @@ static Pattern *parse_struct_pattern(Parser *parser) {
 static Pattern *parse_single_pattern(Parser *parser) {
     if (parser_is(parser, TOKEN_LEFT_PAREN)) return parse_tuple_pattern(parser, parse_pattern);
     if (!parser_is(parser, TOKEN_NAME)) return parse_constant_pattern(parser);
-    size_t last = parser_ahead(parser, 1)->kind == TOKEN_DOT ? 2 : 0; // of the struct's name
+    size_t last = parser_at_module(parser) ? 2 : 0; // of the struct's name
     if (parser_ahead(parser, last + 1)->kind == TOKEN_LEFT_BRACE)
         return parse_struct_pattern(parser);
     return parse_name_pattern(parser);

@@ -157,6 +157,7 @@ bool parser_at_factor(const Parser *parser);          // of a product written si
 bool parser_at_group(const Parser *parser, const Node *left);
 bool parser_at_dot(const Parser *parser); // the `.` of x[q.]
 bool parser_take_primed(Parser *parser, const Token *token);
+bool parser_at_module(const Parser *parser);
 Node *parse_module(Parser *parser); // type.c: takes `module.` before a name, or is NULL
 TypeNode *parse_type(Parser *parser);
 TypeNode *parse_cast_type(Parser *parser); // without type arguments: `x as int < y` compares

@@ -10,12 +10,15 @@ static TypeNode *type_new(Parser *parser, SourcePos begin) {
     return type;
 }
 
+bool parser_at_module(const Parser *parser) {
+    const Token *point = parser_ahead(parser, 1);
+    return parser_is(parser, TOKEN_NAME) && point->kind == TOKEN_DOT && !point->newline_before &&
+           parser_ahead(parser, 2)->kind == TOKEN_NAME;
+}
+
 Node *parse_module(Parser *parser) {
-    const Token *name = parser_peek(parser), *point = parser_ahead(parser, 1);
-    if (name->kind != TOKEN_NAME || point->kind != TOKEN_DOT || point->newline_before ||
-        parser_ahead(parser, 2)->kind != TOKEN_NAME)
-        return NULL;
-    parser_next(parser);
+    if (!parser_at_module(parser)) return NULL;
+    const Token *name = parser_next(parser);
     Node *module = node_new(parser, NODE_NAME, name->span.begin);
     module->as.name.word = parser_word(parser, name);
     parser_next(parser);
