@@ -135,6 +135,8 @@ typedef struct Unreached {
     TensorType type;
 } Unreached;
 
+typedef VECTOR(Unreached) UnreachedList;
+
 // A look at every result for the first that is not finite (learn_search.c).
 typedef struct LearnSearch {
     bool wants_nan, wants_inf;
@@ -146,11 +148,11 @@ typedef struct LearnSearch {
 
 // What the blocks of a runtime share.
 typedef struct Learning {
-    LearnRun *running; // the innermost
-    bool bar_is_shown; // on the terminal
-    bool muted;        // the output of print is dropped
-    bool replays;      // checkpoint(f) computes f again: what follows it did so before
-    VECTOR(Unreached) unreached;
+    LearnRun *running;       // the innermost
+    bool bar_is_shown;       // on the terminal
+    bool muted;              // the output of print is dropped
+    bool replays;            // checkpoint(f) computes f again: what follows it did so before
+    UnreachedList unreached; // in order of declaration
     LearnSearch search;
     char *needs; // what the program was foretold to need, until it is shown; NULL: nothing was
     // Told of every epoch; NULL: nobody is.

@@ -144,43 +144,32 @@ void learn_report_epoch(LearnRun *run, double loss, double norm, double rate) {
 
 // --- parameters that no block has reached
 
-static bool is_noted(uint64_t number) {
-    for (size_t i = 0; i < learn_state()->unreached.count; i++)
-        if (learn_state()->unreached.items[i].number == number) return true;
-    return false;
-}
-
 // A run that was resumed may have nothing left to do.
 static bool is_reached(const LearnRun *run, const Tensor *parameter) {
-    for (size_t i = 0; i < run->trained.count; i++)
+    for (size_t i = 0; i < run->trained.count && !tape_parameter_reached(parameter); i++)
         if (run->trained.items[i] == parameter) return true;
     return tape_parameter_reached(parameter);
 }
 
-static void forget_reached(const LearnRun *run, const TensorArray *all) {
-    size_t kept = 0;
-    for (size_t i = 0; i < learn_state()->unreached.count; i++) {
-        Unreached one = learn_state()->unreached.items[i];
-        bool reached = false;
-        for (size_t j = 0; j < all->count && !reached; j++)
-            reached = tape_parameter_number(all->items[j]) == one.number &&
-                      is_reached(run, all->items[j]);
-        if (!reached) learn_state()->unreached.items[kept++] = one;
-    }
-    learn_state()->unreached.count = kept;
-}
-
+// Merges them with those that were noted before, in order of declaration.
 void learn_note_unreached(const LearnRun *run) {
     TensorArray all = {0};
+    Learning *learning = learn_state();
+    UnreachedList before = learning->unreached, now = {0};
+    size_t old = 0;
     tape_parameters(&all);
-    forget_reached(run, &all);
     for (size_t i = 0; i < all.count; i++) {
         const Tensor *parameter = all.items[i];
         Unreached one = {tape_parameter_number(parameter), parameter->origin.at,
                          tensor_type(parameter)};
-        if (!is_reached(run, parameter) && !is_noted(one.number))
-            VECTOR_PUSH(&learn_state()->unreached, one);
+        for (; old < before.count && before.items[old].number < one.number; old++)
+            VECTOR_PUSH(&now, before.items[old]); // a parameter that is gone
+        old += old < before.count && before.items[old].number == one.number;
+        if (!is_reached(run, parameter)) VECTOR_PUSH(&now, one);
     }
+    for (; old < before.count; old++) VECTOR_PUSH(&now, before.items[old]);
+    VECTOR_FREE(&before);
+    learning->unreached = now;
     tensor_array_release(&all);
 }
 

@@ -251,6 +251,17 @@ class Recorded(unittest.TestCase):
         """)
         self.assertEqual((result.out, result.err), ("30000.0\n", ""))
 
+    def test_what_is_not_reached_takes_no_time(self):
+        result = run_code("""
+            let others = [learnable([1.0]) for i in 0..20000]
+            let w = learnable([1.0])
+            for i in 0..200 { learn { objective: sum(w ** 2), optimizer: sgd(lr: 0.5), epochs: 1, progress: false } }
+            let r = learn { objective: sum(concat(others[100:], 0) ** 2), optimizer: sgd(lr: 0.5), epochs: 1, progress: false }
+            print(w)
+        """)
+        self.assertEqual((result.out, result.err),
+                         ("[0.]\n", "note: no objective reaches 100 parameters of program.tl:2: they stay as they are\n"))
+
 
 class Page(HTMLParser):
     """Every element is closed; the rows of the table, how many curves, and what would be loaded from elsewhere."""
