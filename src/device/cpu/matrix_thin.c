@@ -15,6 +15,7 @@ enum {
     PASSES_MAX = 4,         // over b
     PASSES_TRANSPOSED = 3,  // over floats that blocks would transpose
     COLUMNS_FEW = 32,       // of b: blocks transpose them in no time
+    COLUMNS_STEP = 12,      // of a tile next to several rows: a multiple of what is taken at once
     CACHED_BYTES = 1 << 18, // of a matrix that is likely to lie in a cache
 };
 
@@ -86,6 +87,7 @@ static void choose_pieces(Thin *thin, bool dot) {
     if (dot) unit = PIECE_NUMBERS / k / 4 * 4;
     if (unit < 4) unit = 4;
     thin->tile = dot ? unit : strip_columns(thin);
+    if (dot && thin->rows > 1) thin->tile = ceiling_divide(unit, COLUMNS_STEP) * COLUMNS_STEP;
     thin->tiles = ceiling_divide(n, thin->tile);
     thin->chunk = k;
     if (ceiling_divide(n, unit) < TILES_MANY && k > CHUNK_DEPTH) {

@@ -36,6 +36,11 @@ enum {
     PIECE_BYTES = 4096, // of each of four rows of a, which stay in the first cache
 };
 
+// What of b is asked for before it is read: nothing where it lies in a cache; the same place in the
+// rows that come next, which memory has in other pages; or in those of the next tile, where this
+// one is read again and again.
+typedef enum ThinFetch { FETCH_NOTHING, FETCH_COLUMNS, FETCH_TILE } ThinFetch;
+
 typedef struct ThinDepth { // a range of k
     int64_t begin, end;
 } ThinDepth;

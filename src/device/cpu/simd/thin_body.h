@@ -29,7 +29,7 @@ typedef struct NAME(Tile) {   // rows of a by columns of b
     int first, rows, columns; // the rows begin with `first`
     NAME(Reader) reader;
     const NAME(Rest) * rest;
-    bool cached; // b is, so that nothing of it is fetched before it is read
+    ThinFetch fetch;
 } NAME(Tile);
 
 static __attribute__((unused)) void NAME(rest_prepare)(const ThinProduct *product,
@@ -89,11 +89,13 @@ SIMD_INLINE void NAME(dot_sums)(const ThinProduct *product, int64_t column, NAME
         VECTOR weights[DOT_COLUMNS_SMALL][NAME(group_vectors)];
         UNROLLED_FOR (int j = 0; j < columns; j++)
             if (blocks) tile.reader.group(b + j * product->b_stride_bytes, k, weights[j]);
-        // The same place in the rows of b that come next, which memory has in other pages.
         int64_t byte = k * tile.reader.item_bytes, end = byte + GROUP * tile.reader.item_bytes;
-        for (; !tile.cached && byte < end; byte += LINE)
+        for (; tile.fetch == FETCH_COLUMNS && byte < end; byte += LINE)
             UNROLLED_FOR (int j = columns; j < 2 * columns; j++)
                 __builtin_prefetch(b + j * product->b_stride_bytes + byte, 0, 2);
+        for (; tile.fetch == FETCH_TILE && byte < end; byte += LINE)
+            UNROLLED_FOR (int j = 0; j < columns; j++)
+                __builtin_prefetch(b + (product->n + j) * product->b_stride_bytes + byte, 0, 2);
         UNROLLED_FOR (int v = 0; v < NAME(group_vectors); v++) {
             UNROLLED_FOR (int j = 0; j < columns; j++)
                 if (!blocks)
@@ -144,7 +146,7 @@ static __attribute__((noinline)) int64_t NAME(dot_pieces)(const ThinProduct *pro
     enum { ROWS = THIN_HALF_ROWS_MAX, COLUMNS = 3, TILES = 16 };
     enum { PIECE = PIECE_BYTES / (int)sizeof(REAL) };
     NAME(Rest) rest;
-    const NAME(Tile) tile = {0, ROWS, COLUMNS, reader, &rest, true};
+    const NAME(Tile) tile = {0, ROWS, COLUMNS, reader, &rest, FETCH_TILE};
     VECTOR sums[TILES][ROWS][DOT_COLUMNS_SMALL];
     NAME(rest_prepare)(product, reader.item_bytes, &rest);
     int64_t column = 0, end = product->n / COLUMNS * COLUMNS;
@@ -152,14 +154,16 @@ static __attribute__((noinline)) int64_t NAME(dot_pieces)(const ThinProduct *pro
         NAME(dot_tile)(product, column, tile);
     for (int64_t tiles; column < end; column += tiles * COLUMNS) {
         tiles = (end - column) / COLUMNS < TILES ? (end - column) / COLUMNS : TILES;
-        memset(sums, 0, sizeof sums);
         for (ThinDepth depth = {0}; depth.begin < product->k; depth.begin = depth.end) {
             depth.end = depth.begin + PIECE < product->k ? depth.begin + PIECE : product->k;
             for (int64_t i = 0; i < tiles; i++) {
                 VECTOR kept[ROWS][DOT_COLUMNS_SMALL];
-                memcpy(kept, sums[i], sizeof kept);
+                UNROLLED_FOR (int r = 0; r < ROWS; r++)
+                    UNROLLED_FOR (int j = 0; j < COLUMNS; j++)
+                        kept[r][j] = depth.begin > 0 ? sums[i][r][j] : (VECTOR){0};
                 NAME(dot_sums)(product, column + i * COLUMNS, tile, depth, kept);
-                memcpy(sums[i], kept, sizeof kept);
+                UNROLLED_FOR (int r = 0; r < ROWS; r++)
+                    UNROLLED_FOR (int j = 0; j < COLUMNS; j++) sums[i][r][j] = kept[r][j];
             }
         }
         for (int64_t i = 0; i < tiles; i++)
@@ -176,20 +180,21 @@ SIMD_INLINE void NAME(dot_small)(const ThinProduct *product, NAME(Reader) reader
     NAME(Rest) rest;
     NAME(rest_prepare)(product, reader.item_bytes, &rest);
     for (; column + DOT_COLUMNS_SMALL <= product->n; column += DOT_COLUMNS_SMALL) NAME(dot_tile)
-    (product, column, (NAME(Tile)){0, 1, DOT_COLUMNS_SMALL, reader, &rest, true});
+    (product, column, (NAME(Tile)){0, 1, DOT_COLUMNS_SMALL, reader, &rest, FETCH_NOTHING});
     if (DOT_COLUMNS_MAX < DOT_COLUMNS_SMALL && column + DOT_COLUMNS_MAX <= product->n) {
-        NAME(dot_tile)(product, column, (NAME(Tile)){0, 1, DOT_COLUMNS_MAX, reader, &rest, true});
+        NAME(dot_tile)
+        (product, column, (NAME(Tile)){0, 1, DOT_COLUMNS_MAX, reader, &rest, FETCH_NOTHING});
         column += DOT_COLUMNS_MAX;
     }
     for (; column < product->n; column++) NAME(dot_tile)
-    (product, column, (NAME(Tile)){0, 1, 1, reader, &rest, true});
+    (product, column, (NAME(Tile)){0, 1, 1, reader, &rest, FETCH_NOTHING});
 }
 
 #define DOT_COLUMNS(rows, step)                                                                    \
     for (; column + step <= product->n; column += step) NAME(dot_tile)                             \
-    (product, column, (NAME(Tile)){0, rows, step, reader, &rest, false});                          \
+    (product, column, (NAME(Tile)){0, rows, step, reader, &rest, FETCH_COLUMNS});                  \
     for (; column < product->n; column++) NAME(dot_tile)                                           \
-    (product, column, (NAME(Tile)){0, rows, 1, reader, &rest, false})
+    (product, column, (NAME(Tile)){0, rows, 1, reader, &rest, FETCH_COLUMNS})
 #define DOT_CASE(rows, step)                                                                       \
     case rows: DOT_COLUMNS(rows, step); break
 
@@ -200,7 +205,7 @@ SIMD_INLINE void NAME(dot)(const ThinProduct *product, NAME(Reader) reader) {
     if (ONE_ROW) {
         for (; column < product->n; column++)
             for (int row = 0; row < product->rows; row++) NAME(dot_tile)
-        (product, column, (NAME(Tile)){row, 1, 1, reader, &rest, false});
+        (product, column, (NAME(Tile)){row, 1, 1, reader, &rest, FETCH_COLUMNS});
         return;
     }
 #if defined(TL_ISA_avx2)
