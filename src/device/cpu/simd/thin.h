@@ -12,7 +12,6 @@
 // cache.
 #if defined(TL_ISA_avx512)
 enum {
-    DOT_COLUMNS_HALVES = 2,
     DOT_COLUMNS_MAX = 4,
     DOT_COLUMNS_MORE = 4,
     DOT_COLUMNS_MOST = 2,
@@ -21,7 +20,6 @@ enum {
 };
 #else
 enum {
-    DOT_COLUMNS_HALVES = 4,
     DOT_COLUMNS_MAX = 4,
     DOT_COLUMNS_MORE = 2,
     DOT_COLUMNS_MOST = 1,
@@ -30,15 +28,16 @@ enum {
 };
 #endif
 enum {
+    DOT_COLUMNS_HALVES = 2,
     SHORT = 256,        // a head's width is at most that
     AHEAD = 24,         // rows of b that are fetched before they are read
     LINE = 64,          // bytes of a cache's line
     PIECE_BYTES = 4096, // of each of four rows of a, which stay in the first cache
 };
 
-// What of b is asked for before it is read: nothing where it lies in a cache; the same place in the
-// rows that come next, which memory has in other pages; or in those of the next tile, where this
-// one is read again and again.
+// What of b is asked for before it is read: nothing where it lies in a cache; the rows that come
+// next, from the first byte of the first one to the last, as memory is read fastest; or the same
+// place in those of the next tile, where this one is read again and again.
 typedef enum ThinFetch { FETCH_NOTHING, FETCH_COLUMNS, FETCH_TILE } ThinFetch;
 
 typedef struct ThinDepth { // a range of k

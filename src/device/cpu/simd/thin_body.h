@@ -90,9 +90,11 @@ SIMD_INLINE void NAME(dot_sums)(const ThinProduct *product, int64_t column, NAME
         UNROLLED_FOR (int j = 0; j < columns; j++)
             if (blocks) tile.reader.group(b + j * product->b_stride_bytes, k, weights[j]);
         int64_t byte = k * tile.reader.item_bytes, end = byte + GROUP * tile.reader.item_bytes;
-        for (; tile.fetch == FETCH_COLUMNS && byte < end; byte += LINE)
-            UNROLLED_FOR (int j = columns; j < 2 * columns; j++)
-                __builtin_prefetch(b + j * product->b_stride_bytes + byte, 0, 2);
+        if (tile.fetch == FETCH_COLUMNS) {
+            const char *next = b + columns * product->b_stride_bytes + byte * columns;
+            for (int64_t at = 0; at < columns * (end - byte); at += LINE)
+                __builtin_prefetch(next + at, 0, 2);
+        }
         for (; tile.fetch == FETCH_TILE && byte < end; byte += LINE)
             UNROLLED_FOR (int j = 0; j < columns; j++)
                 __builtin_prefetch(b + (product->n + j) * product->b_stride_bytes + byte, 0, 2);
