@@ -447,9 +447,9 @@ Value annotation_convert(Frame *frame, const Annotation *annotation, Value value
     return value_fail();
 }
 
-// The word of one number, as a rank-0 tensor.
-static bool number_dtype(const Annotation *annotation, DType *dtype) {
+bool annotation_number_dtype(const Annotation *annotation, DType *dtype) {
     if (annotation->kind != ANNOTATION_WORD) return false;
+    if (dtype_find(annotation->text, strlen(annotation->text), dtype)) return true;
     *dtype = annotation->word == TYPE_WORD_INT    ? DTYPE_INT64
              : annotation->word == TYPE_WORD_BOOL ? DTYPE_BOOL
                                                   : DTYPE_FLOAT32;
@@ -459,7 +459,7 @@ static bool number_dtype(const Annotation *annotation, DType *dtype) {
 Status annotation_shape(Frame *frame, const Annotation *annotation, const char *what, Shape *shape,
                         DType *dtype) {
     *shape = (Shape){.rank = 0};
-    if (number_dtype(annotation, dtype)) return STATUS_OK;
+    if (annotation_number_dtype(annotation, dtype)) return STATUS_OK;
     if (annotation->kind != ANNOTATION_TENSOR) {
         fail(STATUS_TYPE, "%s is declared as %s without a value", what, annotation->text);
         return fail_help("a dtype with sizes, as in float32[2, 3], makes it zeros");

@@ -22,6 +22,8 @@ Status annotation_shape(Frame *frame, const Annotation *annotation, const char *
 // int, float, bool and string themselves: a rank-0 tensor cast to one becomes a plain value.
 bool annotation_is_plain_word(const Annotation *annotation);
 bool annotation_is_tensor(const Annotation *annotation);
+// The dtype of a rank-0 tensor that stands for one number of the word: float16, int, bool, ...
+bool annotation_number_dtype(const Annotation *annotation, DType *dtype);
 
 // How closely a value is what an annotation says, without converting it: -1: it is not; 0: the
 // annotation says nothing; more for an exact dtype and for each size that is given.

@@ -4,6 +4,7 @@
 
 #include "eval/bind.h"
 #include "tensor/gradient/tape.h"
+#include "tensor/op.h"
 #include "tensor/parameter.h"
 
 typedef struct ShapedCode {
@@ -81,12 +82,17 @@ const Code *lower_declared_value(Lowering *lowering, const Node *node, const Ann
     return row ? lower_shaped(lowering, node, row, type, node->span) : lower(lowering, node);
 }
 
-// A parameter has identity, so that a number becomes a tensor of rank 0.
-static Value make_parameter(Value value, const char *name) {
+// A parameter has identity, so that a number becomes a tensor of rank 0, of the declared dtype.
+static Value make_parameter(const DeclareCode *declare, Value value) {
     if (value.kind == VALUE_TENSOR) return tensor_make_parameter(value);
-    Tensor *tensor;
-    Status status = value_to_tensor(value, name, &tensor);
+    SCOPED_TENSOR(number);
+    Tensor *tensor = NULL;
+    DType dtype;
+    Status status = value_to_tensor(value, declare->name, &number);
     value_release(value);
+    if (status != STATUS_OK) return value_fail();
+    bool declared = declare->type && annotation_number_dtype(declare->type, &dtype);
+    status = tensor_cast(number, declared ? dtype : tensor_dtype(number), &tensor);
     return status == STATUS_OK ? tensor_make_parameter(value_tensor(tensor)) : value_fail();
 }
 
@@ -98,7 +104,7 @@ static Value eval_tensor(Frame *frame, const Code *code) {
     value = annotation_convert(frame, declare->type, value, declare->name);
     if (failed(value)) return fail_at(code->span);
     if (declare->learnable) {
-        value = make_parameter(value, declare->name);
+        value = make_parameter(declare, value);
         if (failed(value)) return fail_at(code->span);
     }
     variable_set(frame, declare->variable, value);
