@@ -189,7 +189,8 @@ bool parser_close_bracket(Parser *parser, const Context *outer, const char *what
            closer == TOKEN_RIGHT_BRACE);
     if (!parser_is(parser, closer)) {
         const Token *token = parser_peek(parser);
-        bool separated = !parser_at_closer(parser) && !token_begins_statement(token);
+        bool separated = !parser_at_closer(parser) && !token_begins_statement(token) &&
+                         token->kind != TOKEN_COMMA; // which one thing alone has not
         const char *wanted =
             separated ? parser_say(parser, "`,` or `%s` in this %s", token_spelling(closer), what)
                       : parser_say(parser, "`%s` to close the %s", token_spelling(closer), what);

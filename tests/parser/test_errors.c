@@ -376,6 +376,17 @@ static void test_expressions(void **state) {
          "1 | let f = fn foo(x) { }\n"
          "  |            ^^^\n"
          "  = help: a function used as a value has no name: fn(x) { ... }\n"},
+        {"with device(\"cpu\", 2) { }\n",
+         "error[syntax]: expected `)` to close the argument, found `,`\n"
+         " --> t.tl:1:18\n"
+         "  |\n"
+         "1 | with device(\"cpu\", 2) { }\n"
+         "  |                  ^\n"
+         "note: this argument was opened here\n"
+         " --> t.tl:1:12\n"
+         "  |\n"
+         "1 | with device(\"cpu\", 2) { }\n"
+         "  |            ^\n"},
         {"x[: ::2]\n", "error[syntax]: expected `,` or `]` in this index, found `::`\n"
                        " --> t.tl:1:5\n"
                        "  |\n"
