@@ -8,8 +8,7 @@
 #include "device/cpu/simd/blocks_grid.h"
 
 // Rows of b next to one or two rows of a, next to 3 or 4, and next to 5 to 8: as many sums as there
-// are registers for; next to one row of a where they are 16-bit floats, and where b lies in a
-// cache.
+// are registers for; and next to one row of a where b lies in a cache.
 #if defined(TL_ISA_avx512)
 enum {
     DOT_COLUMNS_MAX = 4,
@@ -28,11 +27,11 @@ enum {
 };
 #endif
 enum {
-    DOT_COLUMNS_HALVES = 2,
-    SHORT = 256,        // a head's width is at most that
-    AHEAD = 24,         // rows of b that are fetched before they are read
-    LINE = 64,          // bytes of a cache's line
-    PIECE_BYTES = 4096, // of each of four rows of a, which stay in the first cache
+    DOT_COLUMNS_HALVES = 2, // next to one row of a where they are 16-bit floats
+    SHORT = 256,            // a head's width is at most that
+    AHEAD = 24,             // rows of b that are fetched before they are read
+    LINE = 64,              // bytes of a cache's line
+    PIECE_BYTES = 4096,     // of each of four rows of a, which stay in the first cache
 };
 
 // What of b is asked for before it is read: nothing where it lies in a cache; the rows that come
