@@ -146,9 +146,10 @@ void learn_report_epoch(LearnRun *run, double loss, double norm, double rate) {
 
 // A run that was resumed may have nothing left to do.
 static bool is_reached(const LearnRun *run, const Tensor *parameter) {
-    for (size_t i = 0; i < run->trained.count && !tape_parameter_reached(parameter); i++)
+    if (tape_parameter_reached(parameter)) return true;
+    for (size_t i = 0; i < run->trained.count; i++)
         if (run->trained.items[i] == parameter) return true;
-    return tape_parameter_reached(parameter);
+    return false;
 }
 
 // Merges them with those that were noted before, in order of declaration.

@@ -205,8 +205,8 @@ static bool members_read(const Inference *in, const Fact *fact, Members *out) {
         out->count = fact->as.list.count;
         return infer_members_known(in, fact);
     }
-    bool truth = fact->kind == FACT_TENSOR && fact->as.tensor.type.dtype == DTYPE_BOOL;
-    if (!fact_is_array(fact) || !fact->as.tensor.values || truth) return false;
+    bool booleans = fact->kind == FACT_TENSOR && fact->as.tensor.type.dtype == DTYPE_BOOL;
+    if (!fact_is_array(fact) || !fact->as.tensor.values || booleans) return false;
     ASSERT(fact->as.tensor.type.shape.rank == 1);
     out->count = (size_t)fact->as.tensor.type.shape.dims[0];
     return true;
@@ -292,8 +292,9 @@ const Fact *infer_operator(Inference *in, const Node *node, Operator op, const O
     bool negated = op == OPERATOR_NE || op == OPERATOR_NOT_IN;
     if (told) return negated ? fact_bool(&in->arena, !told->as.integer) : told;
     // Next to a tensor a bool may be an element or not.
-    bool truth = (x->kind == FACT_BOOL) != (y->kind == FACT_BOOL);
-    if (equality && truth && (x->kind == FACT_TENSOR || y->kind == FACT_TENSOR)) return &fact_any;
+    bool one_boolean = (x->kind == FACT_BOOL) != (y->kind == FACT_BOOL);
+    if (equality && one_boolean && (x->kind == FACT_TENSOR || y->kind == FACT_TENSOR))
+        return &fact_any;
     bool tensor = x->kind == FACT_TENSOR || y->kind == FACT_TENSOR;
     bool x_fits = x->kind == FACT_TENSOR || fact_is_number(x);
     bool y_fits = y->kind == FACT_TENSOR || fact_is_number(y);

@@ -12,7 +12,7 @@
 
 enum {
     ROW_BLOCK = 64,
-    KEYS_FEW = 2 * ROW_BLOCK,
+    KEYS_FEW = 2 * ROW_BLOCK, // next to which causal blocks are smaller
     KEY_BLOCK = 256,
     KEY_CHUNK = 2 * KEY_BLOCK,
     ROWS_OF_PANELS = 4, // for which keys and values are converted once

@@ -65,7 +65,7 @@ typedef struct QueryBlock {
     bool adds; // to the gradients of keys and values; the first of a group sets them
 } QueryBlock;
 
-// `shares` and `slopes` have room for rows of sk numbers.
+// `shares` and `slopes` have room for rows of padded(sk) numbers.
 static void run_block(const AttentionGradient *job, const QueryBlock *block, char *shares,
                       char *slopes) {
     int64_t first = block->first, rows = block->rows, head = block->head;

@@ -29,7 +29,7 @@ SIMD_INLINE Floats scores_at(const float *scores, int64_t count, float scale) {
     return (Floats)(((Ints)values & inside) | ((Ints)least & ~inside));
 }
 
-// Of scores times `scale`. Passes over NaN; -inf where there is no other number.
+// The largest of the scores times `scale`, without those that are NaN; -inf of none.
 SIMD_INLINE float highest_of(const float *scores, int64_t count, float scale) {
     Floats one = (Floats){0} - INFINITY, other = one; // two chains of comparisons
     int64_t i = 0;
