@@ -30,8 +30,9 @@ static Value eval_asserted(Frame *frame, const Code *code) {
     operands.right_code = asserted->right;
     operands.span = code->span;
     Value left = value_retain(operands.left), right = value_retain(operands.right);
+    bool holds = true, before = foretell_ignore_checks();
     Value result = operator_apply(frame, asserted->op, &operands);
-    bool holds = true, before = foretell_ignore_reads(true);
+    foretell_ignore_reads(true);
     if (!failed(result) && value_to_bool(result, "the condition of assert", &holds) == STATUS_OK &&
         !holds) {
         Text *text = &frame->interp->asserted;
@@ -70,8 +71,20 @@ static Value eval_both_asserted(Frame *frame, const Code *code) {
     return holds < 0 ? value_fail() : value_bool(holds);
 }
 
+// `plain` is what any other code is lowered to.
+static const Code *lower_comparison(Lowering *lowering, const Node *node, const Code *plain) {
+    if (node->kind != NODE_BINARY || node->op < OPERATOR_EQ || node->op > OPERATOR_APPROX)
+        return plain ? plain : lower(lowering, node);
+    AssertedCode *code = LOWER_NEW(lowering, AssertedCode, eval_asserted, node->span);
+    code->op = node->op;
+    code->left = lower(lowering, node->as.binary.left);
+    code->right = lower(lowering, node->as.binary.right);
+    return &code->head;
+}
+
 static const Code *lower_both(Lowering *lowering, const Node *node) {
-    if (node->kind != NODE_LOGICAL || node->op != OPERATOR_AND) return lower(lowering, node);
+    if (node->kind != NODE_LOGICAL || node->op != OPERATOR_AND)
+        return lower_comparison(lowering, node, NULL);
     ASSERT(node->as.binary.left && node->as.binary.right);
     BothCode *code = LOWER_NEW(lowering, BothCode, eval_both_asserted, node->span);
     code->left = lower_both(lowering, node->as.binary.left);
@@ -80,14 +93,8 @@ static const Code *lower_both(Lowering *lowering, const Node *node) {
 }
 
 const Code *lower_asserted(Lowering *lowering, const Node *node, const Code *plain) {
-    if (node->kind == NODE_LOGICAL) return lower_both(lowering, node);
-    if (node->kind != NODE_BINARY || node->op < OPERATOR_EQ || node->op > OPERATOR_APPROX)
-        return plain;
-    AssertedCode *code = LOWER_NEW(lowering, AssertedCode, eval_asserted, node->span);
-    code->op = node->op;
-    code->left = lower(lowering, node->as.binary.left);
-    code->right = lower(lowering, node->as.binary.right);
-    return &code->head;
+    return node->kind == NODE_LOGICAL ? lower_both(lowering, node)
+                                      : lower_comparison(lowering, node, plain);
 }
 
 void asserted_label(Interp *interp) {

@@ -214,7 +214,8 @@ class Words(unittest.TestCase):
                     "let l = []\nfor i in 0..3 { l.push(n * i) }\nprint(sum(l), mean(l), max(l), tensor(l) + 1, len(l))",
                     "print(sqrt(n), abs(n), round(n, 2), max(n, 0.5), min(n, n), int(n), float(k), bool(k), floor(n))",
                     "let y = x * n + k\nx[0] = n\ny[1, 1] = k\nprint(sum(y))", "fn f(a: float, b: int, c: bool) -> float { a + b }\nprint(f(n, k, b))",
-                    "assert(n < 5.0)\nassert_eq(n, n)\nassert_about_eq(n, n)\nassert(b)", "print(float(str(n)) + 1.0, int(str(k)))",
+                    "assert(n < 5.0)\nassert_eq(n, n)\nassert_about_eq(n, n)\nassert(b)",
+                    "let l = to_list(x[0])\nassert(l == to_list(x[1]), \"rows differ\")\nassert(l != list(n) and [n, k] == list(k, n))", "print(float(str(n)) + 1.0, int(str(k)))",
                     "let s = { \"l\": list() }\ns[\"l\"].push(n)\nwrite_file(\"n.json\", to_json(s))", "print([v * 2.0 for v in to_list(x[0])][0])",
                     "let w = learnable(randn([300, 300]))\nfor i in 0..3 { backward(mean((x @ w) ** 2))\nprint(clip_grad_norm(0.1)) }"):
             with self.subTest(use):

@@ -59,14 +59,15 @@ test message { assert(sum([1.0, 2.0]) == 4.0, "sums") }
 test inside { assert(checked(3) == 3) }
 test holds { assert(checked(1) == 1); assert(false) }
 test tensors { assert([1, 2] == [1, 2]) }
+test both { let n = 4; assert(n == 4 and n > 5 and n < 0) }
 """)
         result = self.run_here("test", "e.tl")
         self.assertEqual(result.out, "e.tl\nFAILED plain\nFAILED message\nFAILED inside\n"
-                                     "FAILED holds\nFAILED tensors\n0 passed, 5 failed\n")
+                                     "FAILED holds\nFAILED tensors\nFAILED both\n0 passed, 6 failed\n")
         labels = [line.strip() for line in result.err.splitlines() if "^" in line]
         self.assertEqual([label.lstrip("|^ ") for label in labels],
                          ["left is 8, right is 7", "left is 3.0, right is 4.0",
-                          "left is 3, right is 2", "", ""])
+                          "left is 3, right is 2", "", "", "left is 4, right is 5"])
         self.assertIn("error[assert]: the assertion does not hold", result.err)
         self.assertIn("error[assert]: sums", result.err)
         self.assertIn("all(...)", result.err)
