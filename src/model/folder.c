@@ -279,9 +279,9 @@ static Status read_config(const char *folder, const json_t *config, Reader *read
         .model_type = type, .architecture = type, .foreign = true, .activation = ""};
     const FolderFamily *family = folder_family(type, config);
     if (!family) family = &plain; // a page of the user may know it
-    if (!family->encodes) return read_family(folder, config, family, reader);
     json_auto_t *own = NULL;
-    TRY(folder_encoder_config(folder, family, config, &own));
+    TRY((family->encodes ? folder_encoder_config : folder_decoder_config)(folder, family, config,
+                                                                          &own));
     return read_family(folder, own, family, reader);
 }
 

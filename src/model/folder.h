@@ -49,6 +49,12 @@ int64_t folder_layers(const json_t *config);
 int64_t folder_groups(const json_t *config, const FolderFamily *family);
 // Tensors that GGUF files have and folders describe in config.json: divisors of angles.
 Status folder_add_factors(const char *folder, const json_t *config, Reader *reader) MUST_USE;
+// What config.json says of rotary positions; NULL: nothing.
+const json_t *folder_rotation(const json_t *config);
+double folder_head_size(const json_t *config);
+// Of a decoder: config.json with what Transformers takes for missing keys, a new reference.
+Status folder_decoder_config(const char *folder, const FolderFamily *family, const json_t *config,
+                             json_t **out) MUST_USE;
 // Of an encoder: config.json with the keys that decoders have, a new reference.
 Status folder_encoder_config(const char *folder, const FolderFamily *family, const json_t *config,
                              json_t **out) MUST_USE;

@@ -138,7 +138,7 @@ static Status put_rows(const Target *target, const json_t *object) {
 
 // --- rotary positions
 
-static const json_t *scaling_of(const json_t *config) {
+const json_t *folder_rotation(const json_t *config) {
     const json_t *scaling = json_object_get(config, "rope_parameters");
     const json_t *whole = json_object_get(scaling, "full_attention"); // of layers without a window
     if (json_is_object(whole)) return whole;
@@ -156,7 +156,7 @@ static double number_of(const json_t *object, const char *key, double fallback) 
     return json_is_number(value) ? json_number_value(value) : fallback;
 }
 
-static double head_size(const json_t *config) {
+double folder_head_size(const json_t *config) {
     double heads = number_of(config, "num_attention_heads", 1);
     return number_of(config, "head_dim", number_of(config, "hidden_size", 0) / heads);
 }
@@ -194,10 +194,11 @@ static void put_longrope(const Target *target, const json_t *config, const json_
 }
 
 static void put_scaling(const Target *target, const json_t *config) {
-    const json_t *scaling = scaling_of(config);
+    const json_t *scaling = folder_rotation(config);
     const char *kind = scaling_kind(scaling);
     if (strcmp(kind, "su") == 0) kind = "longrope";
-    bool plain = strcmp(kind, "default") == 0 || strcmp(kind, "llama3") == 0;
+    bool plain = strcmp(kind, "default") == 0 || strcmp(kind, "llama3") == 0 ||
+                 strcmp(kind, "mrope") == 0;           // of texts, whose positions are one number
     if (plain || strcmp(kind, "dynamic") == 0) return; // which changes nothing within the context
     double factor = number_of(scaling, "factor", 1.0);
     put_text(target, "rope.scaling.type", kind);
@@ -211,14 +212,17 @@ static void put_scaling(const Target *target, const json_t *config) {
     if (strcmp(kind, "yarn") == 0) put_yarn(target, scaling, factor);
 }
 
+// How much of a head rotates.
+static double rotated_part(const json_t *config) {
+    double apart = number_of(folder_rotation(config), "partial_rotary_factor", 1);
+    return number_of(config, "partial_rotary_factor", apart);
+}
+
 static Status put_rotation(const Target *target, const json_t *config) {
-    double part =
-        number_of(config, "partial_rotary_factor",
-                  number_of(config, "rotary_pct",
-                            number_of(config, "rope_pct",
-                                      number_of(scaling_of(config), "partial_rotary_factor", 1))));
-    if (part < 1) put_integer(target, "rope.dimension_count", (int64_t)(head_size(config) * part));
-    TRY(put_rows(target, scaling_of(config)));
+    double part = rotated_part(config);
+    if (part < 1)
+        put_integer(target, "rope.dimension_count", (int64_t)(folder_head_size(config) * part));
+    TRY(put_rows(target, folder_rotation(config)));
     const json_t *near =
         json_object_get(json_object_get(config, "rope_parameters"), "sliding_attention");
     if (near) put_number(target, "rope.freq_base_swa", number_of(near, "rope_theta", 10000));
@@ -239,7 +243,7 @@ enum { PAIRS_MAX = 32768 };
 
 // Llama 3: angles that turn fast stay, slow ones are divided, those between are mixed.
 static Status add_llama3(const json_t *config, const json_t *scaling, Reader *reader) {
-    int64_t size = (int64_t)head_size(config), pairs = size / 2;
+    int64_t size = (int64_t)(folder_head_size(config) * rotated_part(config)), pairs = size / 2;
     double factor = number_of(scaling, "factor", 8),
            slow = number_of(scaling, "low_freq_factor", 1);
     double fast = number_of(scaling, "high_freq_factor", 4);
@@ -269,7 +273,7 @@ static Status add_list(const char *folder, const json_t *scaling, const char *ke
 }
 
 Status folder_add_factors(const char *folder, const json_t *config, Reader *reader) {
-    const json_t *scaling = scaling_of(config);
+    const json_t *scaling = folder_rotation(config);
     const char *kind = scaling_kind(scaling);
     if (strcmp(kind, "llama3") == 0) return add_llama3(config, scaling, reader);
     if (strcmp(kind, "longrope") != 0 && strcmp(kind, "su") != 0) return STATUS_OK;

@@ -52,7 +52,7 @@ class Folders(unittest.TestCase):
         self.same(net, "mistral", {"sliding_window": 3})
 
     def test_mixtral(self):
-        self.same(Mixtral(5), "mixtral", {"num_local_experts": 5, "num_experts_per_tok": 2, "sliding_window": None})
+        self.same(Mixtral(5), "mixtral", {"rope_theta": 10000.0, "num_local_experts": 5, "num_experts_per_tok": 2, "sliding_window": None})
 
     def test_qwen2(self):
         self.same(Qwen2(6), "qwen2", {"use_sliding_window": False, "sliding_window": 2, "rope_theta": 10000.0})
@@ -61,14 +61,14 @@ class Folders(unittest.TestCase):
         self.same(Qwen3(7), "qwen3")
 
     def test_gemma2(self):
-        self.same(Gemma2(8), "gemma2", {"sliding_window": 4, "attn_logit_softcapping": 1.5, "final_logit_softcapping": 2.5})
+        self.same(Gemma2(8), "gemma2", {"query_pre_attn_scalar": SIZE, "sliding_window": 4, "attn_logit_softcapping": 1.5, "final_logit_softcapping": 2.5})
 
     def test_more_architectures(self):
         experts = {"num_experts": 5, "num_experts_per_tok": 2}
         for number, (name, kind, config) in enumerate([
-            ("Gemma", "gemma", {}), ("Qwen3Moe", "qwen3_moe", experts), ("Qwen2Moe", "qwen2_moe", experts), ("SmolLM3", "smollm3", {}),
-            ("Gemma3", "gemma3_text", {"sliding_window": 4, "rope_theta": 5000.0, "rope_scaling": {"rope_type": "linear", "factor": 8.0}}),
-            ("Gemma3", "gemma3_text", {"sliding_window": 4, "rope_parameters": {
+            ("Gemma", "gemma", {}), ("Qwen3Moe", "qwen3_moe", experts), ("Qwen2Moe", "qwen2_moe", experts), ("SmolLM3", "smollm3", {"rope_theta": 10000.0}),
+            ("Gemma3", "gemma3_text", {"query_pre_attn_scalar": SIZE, "sliding_window": 4, "rope_theta": 5000.0, "rope_scaling": {"rope_type": "linear", "factor": 8.0}}),
+            ("Gemma3", "gemma3_text", {"query_pre_attn_scalar": SIZE, "sliding_window": 4, "rope_parameters": {
                 "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 5000.0},
                 "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}}),
             ("Granite", "granite", {"embedding_multiplier": 3.0, "attention_multiplier": 0.25, "residual_multiplier": 0.4,
@@ -115,6 +115,47 @@ class Folders(unittest.TestCase):
                    "original_max_position_embeddings": context}
         self.same(net, "llama", {"rope_scaling": scaling, "rope_theta": base})
         self.same(net, "llama", {"rope_parameters": {**scaling, "rope_theta": base}})
+
+    def test_angles_of_llama_3_on_a_part_of_each_head(self):
+        write_folder(self.folder / "folder", Net(3), "llama", {
+            "head_dim": 12, "partial_rotary_factor": 0.5, "rope_scaling": {"rope_type": "llama3"}})
+        result = outcome('print(load_model("folder").rope_freqs.weight.shape)', self.folder)
+        self.assertEqual((result.out, result.err), ("[3]\n", ""))
+
+    def test_angles_of_hunyuan(self):
+        """Its alpha makes the base larger."""
+        folder = self.folder / "folder"
+        scaling = {"type": "dynamic", "alpha": 1000.0, "factor": 1.0}
+        for config in ({"rope_theta": 5000.0, "rope_scaling": scaling}, {"rope_parameters": {**scaling, "rope_theta": 5000.0}}):
+            write_folder(folder, Net(1), "hunyuan_v1_dense", {**config, "head_dim": 16})
+            result = outcome('print(load_model("folder").meta("hunyuan-dense.rope.freq_base"))', self.folder)
+            self.assertAlmostEqual(float(result.out) / (5000.0 * 1000.0 ** (16 / 14)), 1, delta=1e-6)
+
+    def test_angles_of_several_positions(self):
+        """Qwen2-VL's, of which a text has one."""
+        self.same(Qwen2(6), "qwen2_vl", {"rope_scaling": {"type": "mrope", "mrope_section": [1, 1, 1]}})
+
+    def test_keys_that_are_left_out(self):
+        """Gemma 3 is published with few keys of its part for texts; the others are what Transformers takes."""
+        folder = self.folder / "folder"
+        for kind, architecture, config, expected in [
+            ("gemma3_text", "gemma3", {"hidden_size": 2560, "rope_scaling": {"factor": 8.0, "rope_type": "linear"}},
+             {"attention.head_count": 8, "attention.head_count_kv": 4, "attention.key_length": 256, "rope.freq_base": 1000000.0,
+              "attention.scale": 0.0625, "attention.sliding_window": 4096, "rope.scaling.factor": 8.0}),
+            ("gemma3_text", "gemma3", {"rope_parameters": {"full_attention": {"rope_theta": 5000.0}}}, {"rope.freq_base": 5000.0}),
+            ("mistral", "llama", {"sliding_window": None, "rope_theta": 1e9},
+             {"attention.head_count": 32, "attention.head_count_kv": 8, "rope.freq_base": 1e9, "attention.sliding_window": "none"}),
+            ("bloom", "bloom", {"n_embed": 64}, {"embedding_length": 64}),
+            ("gpt_neox", "gptneox", {"hidden_size": 64, "num_attention_heads": 4, "rotary_emb_base": 5000},
+             {"rope.freq_base": 5000.0, "rope.dimension_count": 4}),
+        ]:
+            folder.mkdir(exist_ok=True)
+            (folder / "config.json").write_text(json.dumps({"model_type": kind, **config}))
+            (folder / "model.safetensors").write_bytes(safetensors({"x": [1.0]}))
+            asked = ", ".join(f'm.meta("{architecture}.{word}", "none")' for word in expected)
+            result = outcome(f'let m = load_model("folder")\nprint({asked}, sep: ";")', self.folder)
+            with self.subTest(kind):
+                self.assertEqual((result.out.strip().split(";"), result.err), ([str(value) for value in expected.values()], ""))
 
     def test_linear_angles(self):
         net = Net(2)
@@ -323,6 +364,9 @@ class Folders(unittest.TestCase):
              "folder/config.json: layer_types has what is not a name, which is not supported"),
             ('{"model_type": "llama", "hidden_act": "gelu"}',
              "folder/config.json: hidden_act is gelu, but silu is what such models have"),
+            ('{"model_type": "gpt2", "scale_attn_by_inverse_layer_idx": true}',
+             "folder/config.json: scale_attn_by_inverse_layer_idx: true is not supported"),
+            ('{"model_type": "falcon", "parallel_attn": false}', "folder/config.json: parallel_attn: false is not supported"),
             ('{"model_type": "deepseek_v3", "norm_topk_prob": 1}', "folder/config.json: norm_topk_prob is not true or false"),
             ('{"model_type": "llama"}', "folder has neither model.safetensors nor model.safetensors.index.json"),
         ]:
