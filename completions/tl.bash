@@ -46,12 +46,12 @@ _tl() {
              range range_i rank read_csv read_file read_lines read_sql recv reduce reduce_scatter
              regex relational_aggregate relu rem remove repeat repeat_kv repetition_penalty
              replace replace_regex reset_peak_memory reshape reversed rms_norm rmsprop rng_state
-             roll rope rotate_score round rsqrt sample save save_audio save_facts save_image
-             save_model scan scatter scatter_add script_path seed send serve set set_lr set_values
-             sgd sgd_step shape shift_left shift_right sig sigmoid sign silu sin sinh sleep
-             slice slice_last softmax softplus solve sort sorted split spmm sqrt square squeeze
-             stack starts_with states std step stop_gradient str string_length string_substring
-             sub sum svd swiglu synchronize take tan tanh tap temperature temperature_sample
+             roll rope rotate_score round rsqrt same_file sample save save_audio save_facts
+             save_image save_model scan scatter scatter_add script_path seed send serve set
+             set_lr set_values sgd sgd_step shape shift_left shift_right sig sigmoid sign silu
+             sin sinh sleep slice slice_last softmax softplus solve sort sorted split spmm sqrt
+             square squeeze stack starts_with states std step stop_gradient str string_length
+             string_substring sub sum svd swiglu synchronize take tan tanh tap temperature temperature_sample
              tensor tensors text_lines text_windows tile time to to_float to_int to_json to_list
              tokenize tokenizer top_k top_k_sample top_p top_p_sample topk trace transe_score
              transpose tril trim triu trunc type typical_p uniform unique unsqueeze until_interrupt

@@ -170,6 +170,17 @@ Value builtin_exists(BuiltinCall *call) {
     return value_bool(exists);
 }
 
+Value builtin_same_file(BuiltinCall *call) {
+    struct stat of[2];
+    for (int i = 0; i < 2; i++) {
+        SCOPED_TEXT(place);
+        const char *path = aside_read(call->arguments[i].as.string->bytes, &place);
+        if (is_of_the_moment(path)) return value_unknown(DTYPE_BOOL);
+        if (stat(path, &of[i]) != 0 || !sandbox_allows(path)) return value_bool(false);
+    }
+    return value_bool(of[0].st_dev == of[1].st_dev && of[0].st_ino == of[1].st_ino);
+}
+
 Value builtin_list_dir(BuiltinCall *call) {
     FolderNames names = {0};
     if (is_of_the_moment(path_of(call))) foretell_unknown();

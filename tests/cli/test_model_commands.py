@@ -412,6 +412,14 @@ class ModelCommands(unittest.TestCase):
                              "q8_0, q6_k, q5_k, q5_1, q5_0, q4_k, q4_1, q4_0, q3_k, q2_k and the mixtures q3_k_m, "
                              "q4_k_m, q5_k_m\n")
         self.assertFalse(Path(self.folder, "a.gguf").exists())
+        own = Path(self.folder, "own.gguf")
+        shutil.copy(source, own)
+        Path(self.folder, "link.gguf").symlink_to("own.gguf")
+        Path(self.folder, "hard.gguf").hardlink_to(own)
+        for target in "own.gguf", "./own.gguf", "link.gguf", "hard.gguf":
+            self.assertEqual(self.fails("quantize", "own.gguf", target, "q4_0"),
+                             f"error[value]: {target} is the model itself, which has more bits than what would be written\n")
+        self.assertEqual(own.read_bytes(), Path(source).read_bytes())
 
     def test_help(self):
         for name in ("generate", "chat", "models"):

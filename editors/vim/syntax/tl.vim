@@ -46,19 +46,19 @@ syntax keyword tlBuiltin prod push qr rand rand_like randint randn random_normal
 syntax keyword tlBuiltin read_csv read_file read_lines read_sql recv reduce reduce_scatter
 syntax keyword tlBuiltin regex relational_aggregate relu rem remove repeat repeat_kv repetition_penalty
 syntax keyword tlBuiltin replace replace_regex reset_peak_memory reshape reversed rms_norm
-syntax keyword tlBuiltin rmsprop rng_state roll rope rotate_score round rsqrt sample save save_audio
-syntax keyword tlBuiltin save_facts save_image save_model scan scatter scatter_add script_path
-syntax keyword tlBuiltin seed send serve set set_lr set_values sgd sgd_step shape shift_left
-syntax keyword tlBuiltin shift_right sig sigmoid sign silu sin sinh sleep slice slice_last
-syntax keyword tlBuiltin softmax softplus solve sort sorted split spmm sqrt square squeeze
-syntax keyword tlBuiltin stack starts_with states std step stop_gradient string_length string_substring
-syntax keyword tlBuiltin sub sum svd swiglu synchronize take tan tanh tap temperature temperature_sample
-syntax keyword tlBuiltin tensors text_lines text_windows tile time to to_float to_int to_json
-syntax keyword tlBuiltin to_list tokenize top_k top_k_sample top_p top_p_sample topk trace
-syntax keyword tlBuiltin transe_score transpose tril trim triu trunc type typical_p uniform
-syntax keyword tlBuiltin unique unsqueeze until_interrupt upper value_and_grad values var vjp
-syntax keyword tlBuiltin vmap wait where world_size write_csv write_file zero zero_grad zeros
-syntax keyword tlBuiltin zeros_like zip
+syntax keyword tlBuiltin rmsprop rng_state roll rope rotate_score round rsqrt same_file sample
+syntax keyword tlBuiltin save save_audio save_facts save_image save_model scan scatter scatter_add
+syntax keyword tlBuiltin script_path seed send serve set set_lr set_values sgd sgd_step shape
+syntax keyword tlBuiltin shift_left shift_right sig sigmoid sign silu sin sinh sleep slice
+syntax keyword tlBuiltin slice_last softmax softplus solve sort sorted split spmm sqrt square
+syntax keyword tlBuiltin squeeze stack starts_with states std step stop_gradient string_length
+syntax keyword tlBuiltin string_substring sub sum svd swiglu synchronize take tan tanh tap
+syntax keyword tlBuiltin temperature temperature_sample tensors text_lines text_windows tile
+syntax keyword tlBuiltin time to to_float to_int to_json to_list tokenize top_k top_k_sample
+syntax keyword tlBuiltin top_p top_p_sample topk trace transe_score transpose tril trim triu
+syntax keyword tlBuiltin trunc type typical_p uniform unique unsqueeze until_interrupt upper
+syntax keyword tlBuiltin value_and_grad values var vjp vmap wait where world_size write_csv
+syntax keyword tlBuiltin write_file zero zero_grad zeros zeros_like zip
 syntax keyword tlType bool uint8 int8 int16 int32 int64 float16 bfloat16 float32 float64 q4_0
 syntax keyword tlType q8_0 q6_k q4_1 q5_0 q5_1 q2_k q3_k q4_k q5_k iq4_nl iq4_xs tq1_0 tq2_0
 syntax keyword tlType mxfp4 iq2_xxs iq2_xs iq2_s iq3_xxs iq3_s iq1_s iq1_m any int float string
