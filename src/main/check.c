@@ -90,8 +90,7 @@ int command_check(const Command *command, int count, char **arguments) {
         if (option_read(&line, arguments, count, &index)) continue;
         if (line.sums && line.json)
             return usage_error(command, "--sums and --json exclude each other");
-        if (strncmp(arguments[index], "--", 2) == 0)
-            return usage_error(command, "there is no option %s", arguments[index]);
+        if (strncmp(arguments[index], "--", 2) == 0) return word_refuse(command, arguments[index]);
         check_file(arguments[index++], line.sums, &diagnostics);
         files++;
     }

@@ -130,6 +130,8 @@ bool option_read(CommandLine *line, char **arguments, int count, int *index);
 void command_line_read(CommandLine *line, const Command *command, int count, char **arguments);
 // "error: ..." and the command's usage on standard error; returns EXIT_USAGE.
 int usage_error(const Command *command, const char *format, ...) PRINTF_LIKE(2, 3);
+// That the command does not take this word, with the option that is meant; returns EXIT_USAGE.
+int word_refuse(const Command *command, const char *word);
 // The current error, without a place, on standard error; returns EXIT_FAILED.
 int report_current_error(void);
 

@@ -5,7 +5,7 @@
 #include "main/command.h"
 
 int command_devices(const Command *command, int count, char **arguments) {
-    if (count > 0) return usage_error(command, "%s is not expected", arguments[0]);
+    if (count > 0) return word_refuse(command, arguments[0]);
     SCOPED_TEXT(text);
     device_list(&text);
     fputs(text_get(&text), stdout);

@@ -81,7 +81,7 @@ int command_format(const Command *command, int count, char **arguments) {
             check = true;
         } else if (arguments[i][0] == '-' && arguments[i][1] != '\0') {
             paths_free(&paths);
-            return usage_error(command, "there is no option %s", arguments[i]);
+            return word_refuse(command, arguments[i]);
         } else {
             paths_collect(arguments[i], &paths);
         }

@@ -158,7 +158,7 @@ int command_help(const Command *command, int count, char **arguments) {
         overview();
         return EXIT_SUCCESS_STATUS;
     }
-    if (count > 1) return usage_error(command, "%s is not expected", arguments[1]);
+    if (count > 1) return word_refuse(command, arguments[1]);
     for (size_t i = 0; i < sizeof printed / sizeof *printed; i++) {
         if (strcmp(arguments[0], printed[i].option) != 0) continue;
         printed[i].print();

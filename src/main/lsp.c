@@ -23,7 +23,7 @@ int command_lsp(const Command *command, int count, char **arguments) {
     enum { CHUNK_BYTES = 65536 };
     // Editors like to say which way they talk; this is the one way there is.
     if (count == 1 && strcmp(arguments[0], "--stdio") == 0) count = 0;
-    if (count > 0) return usage_error(command, "%s is not expected", arguments[0]);
+    if (count > 0) return word_refuse(command, arguments[0]);
     Server *server = server_new();
     SCOPED_TEXT(out);
     char *chunk = memory_allocate(CHUNK_BYTES);

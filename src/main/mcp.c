@@ -105,7 +105,7 @@ int command_mcp(const Command *command, int count, char **arguments) {
     for (int index = 0; index < count;) {
         int at = index;
         if (!takes(command, arguments[at]) || !option_read(&line, arguments, count, &index))
-            return usage_error(command, "%s is not expected", arguments[index]);
+            return word_refuse(command, arguments[index]);
         // The option was checked; its words go on to the programs as they are.
         const char *value = strchr(arguments[at], '=');
         value = value ? value + 1 : arguments[index - 1];

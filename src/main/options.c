@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "catalog/catalog.h"
 #include "device/settings.h"
 #include "main/command.h"
 
@@ -17,6 +18,30 @@ int usage_error(const Command *command, const char *format, ...) {
     va_end(arguments);
     fprintf(stderr, "\nusage: %s\n", command->usage);
     return EXIT_USAGE;
+}
+
+// The option of the command that a misspelt one means: it begins so, or is the nearest. NULL for
+// none.
+static const char *option_meant(const Command *command, const char *word) {
+    enum { WORD_MAX = 32, NAMES_MAX = 64 };
+    const char *names[NAMES_MAX], *bare = word + strspn(word, "-");
+    size_t length = strcspn(bare, "="), count = 0;
+    if (length < 2 || length > WORD_MAX) return NULL;
+    for (size_t i = 0; i < option_help_count && count < NAMES_MAX; i++) {
+        if (!option_is_of(&option_help[i], command)) continue;
+        names[count++] = option_help[i].name + 2;
+        if (strncmp(names[count - 1], bare, length) == 0) return names[count - 1];
+    }
+    char name[WORD_MAX + 1] = "";
+    memcpy(name, bare, length);
+    return catalog_nearest(name, names, count);
+}
+
+int word_refuse(const Command *command, const char *word) {
+    if (word[0] != '-' || word[1] == '\0') return usage_error(command, "%s is not expected", word);
+    const char *meant = option_meant(command, word);
+    if (!meant) return usage_error(command, "there is no option %s", word);
+    return usage_error(command, "there is no option %s; did you mean --%s?", word, meant);
 }
 
 int report_current_error(void) {
@@ -129,7 +154,7 @@ void command_line_read(CommandLine *line, const Command *command, int count, cha
             if (index == count) exit(usage_error(command, "-e needs code"));
             line->code = arguments[index++];
         } else if (word[0] == '-' && word[1] != '\0') {
-            exit(usage_error(command, "there is no option %s", word));
+            exit(word_refuse(command, word));
         } else {
             line->file = word;
         }

@@ -19,7 +19,7 @@ int command_repl(const Command *command, int count, char **arguments) {
     CommandLine line = {0};
     for (int index = 0; index < count;)
         if (!option_read(&line, arguments, count, &index))
-            return usage_error(command, "%s is not expected", arguments[index]);
+            return word_refuse(command, arguments[index]);
     if (line.mode != RUN_PROGRAM || line.json || line.filter || line.limits.host_bytes ||
         line.limits.disk_bytes || line.limits.seconds > 0)
         return usage_error(command, "the REPL takes --device, --memory-check, --memory-limit, "

@@ -68,8 +68,7 @@ int command_test(const Command *command, int count, char **arguments) {
     PathList paths = {0};
     for (int index = 0; index < count;) {
         if (option_read(&line, arguments, count, &index)) continue;
-        if (arguments[index][0] == '-')
-            return usage_error(command, "there is no option %s", arguments[index]);
+        if (arguments[index][0] == '-') return word_refuse(command, arguments[index]);
         paths_collect(arguments[index++], &paths);
     }
     if (paths.count == 0) paths_collect(".", &paths);

@@ -92,7 +92,7 @@ static void read_words(Standard *standard, int count, char **arguments) {
             if (take_common(standard, arguments, count, &index) ||
                 take_option(standard, arguments, count, &index))
                 continue;
-            exit(usage_error(standard->command, "there is no option %s", word));
+            exit(word_refuse(standard->command, word));
         }
         if (strcmp(word, "--") == 0) index++;
         bool ends = strcmp(word, "--") == 0;

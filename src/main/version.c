@@ -4,7 +4,7 @@
 #include "main/command.h"
 
 int command_version(const Command *command, int count, char **arguments) {
-    if (count > 0) return usage_error(command, "%s is not expected", arguments[0]);
+    if (count > 0) return word_refuse(command, arguments[0]);
     printf("tl %s\nbuilt with %s %s\n", TL_VERSION,
 #ifdef __clang__
            "clang",

@@ -20,7 +20,7 @@ USAGE = [
     (["tset"], "error: there is no file and no command tset; did you mean tl test?\n"
                "usage: tl test [--filter TEXT] [FILE|FOLDER...]\n"),
     (["check", "--what", "a.tl"], "error: there is no option --what\nusage: tl check [--json|--sums] FILE...   (also: tl check --memory FILE [arguments...])\n"),
-    (["check", "--memory=what", "a.tl"], "error: there is no option --memory=what\nusage: tl check [--json|--sums] FILE...   (also: tl check --memory FILE [arguments...])\n"),
+    (["check", "--memory=what", "a.tl"], "error: there is no option --memory=what; did you mean --memory?\nusage: tl check [--json|--sums] FILE...   (also: tl check --memory FILE [arguments...])\n"),
     (["fmt", "--what"], "error: there is no option --what\nusage: tl fmt [--check] [FILE|FOLDER...]\n"),
     (["run", "--device"], "error: --device needs a value\n"),
     (["run", "--device", "nowhere", "f"],
@@ -56,6 +56,30 @@ class CommandMessages(unittest.TestCase):
             with self.subTest(arguments):
                 result = run(*arguments)
                 self.assertEqual((result.status, result.err), (2, expected))
+
+    def test_misspelt_options(self):
+        for arguments, meant in [
+            (("generate", "m", "--temp", "1"), "--temperature"),
+            (("chat", "m", "--max-token=1"), "--max-tokens"),
+            (("serve", "m", "--prot", "1"), "--port"),
+            (("serve", "m", "--temperature", "1"), None),
+            (("models", "-json", "m"), "--json"),
+            (("run", "--devce", "cpu", "f"), "--device"),
+            (("--devic=cpu", "-e", "1"), "--device"),
+            (("repl", "--Seed", "1"), "--seed"),
+            (("check", "--memry", "f"), "--memory"),
+            (("test", "--fliter", "x"), "--filter"),
+            (("fmt", "--chek"), "--check"),
+            (("mcp", "--sandbax", "f"), "--sandbox"),
+            (("devices", "--device", "cpu"), None),
+            (("run", "-x", "f"), None),
+            (("run", "--" + 99 * "m", "f"), None),
+        ]:
+            word = next(word for word in arguments if word[0] == "-")
+            more = f"; did you mean {meant}?" if meant else ""
+            result = run(*arguments)
+            self.assertEqual(result.status, 2)
+            self.assertEqual(result.err.splitlines()[0], f"error: there is no option {word}{more}")
 
     def test_repl(self):
         for keys, expected in REPL:

@@ -419,7 +419,7 @@ class Connection(Server):
 
     def test_command_line(self):
         result = run("lsp", "--wrong")
-        self.assertEqual((result.status, result.err), (2, "error: --wrong is not expected\nusage: tl lsp\n"))
+        self.assertEqual((result.status, result.err), (2, "error: there is no option --wrong\nusage: tl lsp\n"))
         self.assertEqual(run("lsp", "--stdio").status, 1)
 
 

@@ -88,7 +88,7 @@ class Protocol(unittest.TestCase):
         self.assertEqual(process.returncode, -signal.SIGPIPE)
 
     def test_options(self):
-        for words, message in ((["--seed", "1"], "--seed is not expected"), (["file"], "file is not expected"),
+        for words, message in ((["--seed", "1"], "there is no option --seed"), (["file"], "file is not expected"),
                                (["--time-limit", "x"], "--time-limit needs a time")):
             process = subprocess.run([TL, "mcp", *words], capture_output=True, timeout=60, text=True)
             self.assertEqual(process.returncode, 2)
