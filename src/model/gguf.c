@@ -320,6 +320,22 @@ static Status place_tensors(const Cursor *cursor, Reader *reader, uint64_t align
     return check_order(cursor, sorted, count);
 }
 
+static int compare_keys(const void *a, const void *b) {
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static Status check_keys(const Cursor *cursor, const Metadata *metadata) {
+    size_t count = metadata->count;
+    SCOPED_MEMORY char **sorted = memory_allocate(count * sizeof *sorted);
+    for (size_t i = 0; i < count; i++) sorted[i] = metadata->items[i].key;
+    qsort(sorted, count, sizeof *sorted, compare_keys);
+    for (size_t i = 1; i < count; i++)
+        if (strcmp(sorted[i - 1], sorted[i]) == 0)
+            return fail(STATUS_FORMAT, "%s: two metadata values are called %s", cursor->name,
+                        sorted[i]);
+    return STATUS_OK;
+}
+
 static Status read_alignment(const Cursor *cursor, const Reader *reader, uint64_t *out) {
     *out = GGUF_ALIGNMENT;
     const MetaValue *value = metadata_find(&reader->metadata, "general.alignment");
@@ -348,6 +364,7 @@ static Status read_header(Cursor *cursor, Reader *reader, size_t file_bytes) {
     TRY(read_count(cursor, "the header", &tensor_count));
     TRY(read_count(cursor, "the header", &pair_count));
     for (uint64_t i = 0; i < pair_count; i++) TRY(read_pair(cursor, &reader->metadata));
+    TRY(check_keys(cursor, &reader->metadata));
     TRY(read_alignment(cursor, reader, &alignment));
     for (uint64_t i = 0; i < tensor_count; i++) TRY(read_tensor(cursor, reader));
     return place_tensors(cursor, reader, alignment, file_bytes);

@@ -15,22 +15,55 @@ typedef struct Source {
 
 // --- metadata
 
+// Keys that begin and end so, and what their values are; META_UINT32: any integer.
+static const struct {
+    const char *begins, *ends;
+    MetaType type;
+    const char *kind;
+} expected[] = {
+    {"tokenizer.ggml", ".model", META_STRING, "a text"},
+    {"tokenizer.ggml", ".pre", META_STRING, "a text"},
+    {"tokenizer.ggml.", "_token_id", META_UINT32, "an integer"},
+    {"tokenizer.ggml.add_", "", META_BOOL, "true or false"},
+    {"tokenizer.ggml.remove_extra_whitespaces", "", META_BOOL, "true or false"},
+};
+enum { EXPECTED_COUNT = sizeof expected / sizeof *expected };
+
+static bool begins_and_ends(const char *key, const char *begin, const char *end) {
+    size_t length = strlen(key), first = strlen(begin), last = strlen(end);
+    return length >= first + last && memcmp(key, begin, first) == 0 &&
+           memcmp(key + length - last, end, last) == 0;
+}
+
+static Status check_types(const Source *source) {
+    for (size_t i = 0; i < source->metadata->count; i++) {
+        const MetaPair *pair = &source->metadata->items[i];
+        for (int e = 0; e < EXPECTED_COUNT; e++) {
+            if (!begins_and_ends(pair->key, expected[e].begins, expected[e].ends)) continue;
+            bool fits = expected[e].type == META_UINT32 ? meta_is_integer(&pair->value)
+                                                        : pair->value.type == expected[e].type;
+            if (!fits)
+                return fail(STATUS_FORMAT, "%s: %s is not %s", source->name, pair->key,
+                            expected[e].kind);
+        }
+    }
+    return STATUS_OK;
+}
+
 static int64_t read_id(const Source *source, const char *word) {
     char key[64];
     snprintf(key, sizeof key, "tokenizer.ggml.%s_token_id", word);
     const MetaValue *value = metadata_find(source->metadata, key);
-    bool is_integer = value && (value->type == META_UINT32 || value->type == META_INT32);
-    return is_integer && value->as.integer >= 0 &&
-                   value->as.integer < (int64_t)source->tokenizer->count
-               ? value->as.integer
-               : -1;
+    bool known =
+        value && value->as.integer >= 0 && value->as.integer < (int64_t)source->tokenizer->count;
+    return known ? value->as.integer : -1;
 }
 
 static bool read_flag(const Source *source, const char *word, bool fallback) {
     char key[64];
     snprintf(key, sizeof key, "tokenizer.ggml.%s", word);
     const MetaValue *value = metadata_find(source->metadata, key);
-    return value && value->type == META_BOOL ? value->as.integer != 0 : fallback;
+    return value ? value->as.integer != 0 : fallback;
 }
 
 static const MetaValue *find_string(const Source *source, const char *key) {
@@ -85,8 +118,11 @@ static Status load_array(const Source *source, const char *key, MetaType type,
 static Status load_pieces(const Source *source) {
     Tokenizer *tokenizer = source->tokenizer;
     const MetaValue *tokens = metadata_find(source->metadata, "tokenizer.ggml.tokens");
-    if (!tokens || tokens->type != META_ARRAY || tokens->as.array.type != META_STRING)
+    if (!tokens)
         return fail(STATUS_FORMAT, "%s holds no tokenizer: tokenizer.ggml.tokens is missing",
+                    source->name);
+    if (tokens->type != META_ARRAY || tokens->as.array.type != META_STRING)
+        return fail(STATUS_FORMAT, "%s: tokenizer.ggml.tokens is not a list of texts",
                     source->name);
     tokenizer->count = tokens->as.array.count;
     tokenizer->pieces = memory_allocate_zeroed(tokenizer->count, sizeof *tokenizer->pieces);
@@ -296,6 +332,7 @@ static Status load(const Source *source) {
     Tokenizer *tokenizer = source->tokenizer;
     const VocabularyKind *kind = NULL;
     Ends ends = {0};
+    TRY(check_types(source));
     TRY(load_pieces(source));
     TRY(find_kind(source, &kind));
     TRY(kind->load(source, &ends));

@@ -192,6 +192,14 @@ static void test_lying_headers(void **state) {
     put_u32(&file, META_UINT32);
     put_u32(&file, 24);
     expect_refusal(&file, "general.alignment is not a power of two");
+
+    file = header(0, 3);
+    for (int i = 0; i < 3; i++) {
+        put_string(&file, i == 1 ? "other" : "key");
+        put_u32(&file, META_UINT32);
+        put_u32(&file, 24);
+    }
+    expect_refusal(&file, "two metadata values are called key");
 }
 
 static void join_strings(void *context, size_t index, MetaValue value) {
