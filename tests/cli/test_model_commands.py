@@ -314,6 +314,28 @@ class ModelCommands(unittest.TestCase):
                 about = json.loads(run("models", "--json", path).out)
                 self.assertIn(about["cache_bytes_per_token"], (2 * numbers, 4 * numbers))
 
+    def test_models_of_odd_metadata(self):
+        net = Net(1)
+        path, kind = Path(self.folder, "a.gguf"), f"metadata {net.name}."
+        for key, value, said in (
+            ("context_length", "abc", f"{kind}context_length of <model a.gguf, 21 tensors> must be a count, but it is abc"),
+            ("embedding_length", 2.5, f"{kind}embedding_length of <model a.gguf, 21 tensors> must be a count, but it is 2.5"),
+            ("block_count", 70000, "<model a.gguf, 21 tensors> has 70000 layers; at most 65536 are supported"),
+            ("attention.head_count", [2, 2, 2],
+             f"{kind}attention.head_count of <model a.gguf, 21 tensors> must be a count, or one for each of 2 layers, but it is [2, 2, 2]"),
+            ("attention.head_count_kv", "abc",
+             f"{kind}attention.head_count_kv of <model a.gguf, 21 tensors> must be a count, or one for each of 2 layers, but it is abc"),
+            ("general.architecture", 7, "metadata general.architecture of <model a.gguf, 21 tensors> must be a text, but it is 7"),
+        ):
+            name = key if key.startswith("general") else f"{net.name}.{key}"
+            path.write_bytes(file_of({**net.meta, name: value}, net.weights))
+            self.assertEqual(self.fails("models", "a.gguf"), f"error[value]: {said}\n")
+        for meta, rows in (({f"{net.name}.attention.head_count_kv": [2, 1]}, 3), ({}, 2 * 4)):
+            kept = {key: value for key, value in net.meta.items() if "head_count_kv" not in key}
+            path.write_bytes(file_of({**kept, **meta}, net.weights))
+            about = json.loads(self.tl("models", "--json", "a.gguf").out)
+            self.assertIn(about["cache_bytes_per_token"], (2 * 2 * 6 * rows, 4 * 2 * 6 * rows))
+
     def tied(self):
         """Whether the fixture has an output matrix of its own, so that its embedding is not read."""
         return int("true" in self.tl("-e", f'print(load_model("{self.model}").has_tensor("output.weight"))').out)
