@@ -156,6 +156,8 @@ static Rule class_rule(const Reader *reader, const Ranges *ranges, bool negated)
 
 static Status read_range(Reader *reader, Ranges *ranges) {
     CodeRange range;
+    if (reader->end - reader->at > 1 && reader->at[0] == '[' && memchr(":.=", reader->at[1], 3))
+        return fail_here(reader, "classes of a name, as [:alpha:], are not supported");
     if (take_kind(reader, ranges)) return STATUS_OK;
     TRY(read_character(reader, &range.first));
     range.last = range.first;

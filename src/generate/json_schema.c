@@ -11,47 +11,83 @@ enum { NESTING_MAX = 100 };
 static const char *const annotations[] = {
     "title", "description", "default",    "examples", "$schema",   "$id",    "$comment",
     "$defs", "definitions", "deprecated", "readOnly", "writeOnly", "$anchor"};
-static const char *const keywords[] = {"type",
-                                       "enum",
-                                       "const",
-                                       "anyOf",
-                                       "oneOf",
-                                       "allOf",
-                                       "$ref",
-                                       "properties",
-                                       "required",
-                                       "items",
-                                       "prefixItems",
-                                       "additionalProperties",
-                                       "minItems",
-                                       "maxItems",
-                                       "minLength",
-                                       "maxLength",
-                                       "pattern",
-                                       "format",
-                                       "minimum",
-                                       "maximum",
-                                       "exclusiveMinimum",
-                                       "exclusiveMaximum"};
 
-static bool is_among(const char *const *words, size_t count, const char *word) {
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(words[i], word) == 0) return true;
-    return false;
+static bool is_list(const json_t *value) {
+    return json_is_array(value);
 }
+
+static bool is_object(const json_t *value) {
+    return json_is_object(value);
+}
+
+static bool is_text(const json_t *value) {
+    return json_is_string(value);
+}
+
+static bool is_texts(const json_t *value) {
+    bool texts = json_is_array(value);
+    size_t index;
+    json_t *each;
+    json_array_foreach(value, index, each) texts &= json_is_string(each);
+    return texts;
+}
+
+static bool is_types(const json_t *value) {
+    return json_is_string(value) || (is_texts(value) && json_array_size(value) > 0);
+}
+
+// What a keyword must be; NULL: who reads it says.
+static const struct {
+    const char *word;
+    bool (*fits)(const json_t *value);
+    const char *kind;
+} keywords[] = {
+    {"type", is_types, "a type or a list of types"},
+    {"enum", is_list, "a list"},
+    {"const", NULL, NULL},
+    {"anyOf", NULL, NULL},
+    {"oneOf", NULL, NULL},
+    {"allOf", is_list, "a list"},
+    {"$ref", is_text, "a string"},
+    {"properties", is_object, "an object"},
+    {"required", is_texts, "a list of strings"},
+    {"items", NULL, NULL},
+    {"prefixItems", is_list, "a list"},
+    {"additionalProperties", NULL, NULL},
+    {"minItems", NULL, NULL},
+    {"maxItems", NULL, NULL},
+    {"minLength", NULL, NULL},
+    {"maxLength", NULL, NULL},
+    {"pattern", is_text, "a string"},
+    {"format", is_text, "a string"},
+    {"minimum", NULL, NULL},
+    {"maximum", NULL, NULL},
+    {"exclusiveMinimum", NULL, NULL},
+    {"exclusiveMaximum", NULL, NULL},
+};
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static bool is_annotation(const char *key) {
-    return is_among(annotations, COUNT(annotations), key);
+    for (size_t i = 0; i < COUNT(annotations); i++)
+        if (strcmp(annotations[i], key) == 0) return true;
+    return false;
+}
+
+static Status check_keyword(const char *key, const json_t *value) {
+    for (size_t i = 0; i < COUNT(keywords); i++) {
+        if (strcmp(keywords[i].word, key) != 0) continue;
+        if (!keywords[i].fits || keywords[i].fits(value)) return STATUS_OK;
+        return fail(STATUS_VALUE, "json_schema: %s must be %s", key, keywords[i].kind);
+    }
+    return fail(STATUS_VALUE, "json_schema: the keyword \"%s\" is not supported", key);
 }
 
 static Status check_keywords(json_t *schema) {
     const char *key;
     json_t *value;
     json_object_foreach(schema, key, value) {
-        if (is_annotation(key) || is_among(keywords, COUNT(keywords), key)) continue;
-        return fail(STATUS_VALUE, "json_schema: the keyword \"%s\" is not supported", key);
+        if (!is_annotation(key)) TRY(check_keyword(key, value));
     }
     return STATUS_OK;
 }
@@ -86,10 +122,9 @@ static json_t *follow(json_t *at, const char *path) {
 static Status follow_reference(SchemaReader *reader, json_t *schema, json_t *reference, Rule *out) {
     const char *key, *path = json_string_value(reference);
     json_t *value;
-    json_t *found = path && *path == '#' ? follow(reader->root, path + 1) : NULL;
+    json_t *found = *path == '#' ? follow(reader->root, path + 1) : NULL;
     if (!found)
-        return fail(STATUS_VALUE, "json_schema: $ref \"%s\" leads nowhere in this schema",
-                    path ? path : "");
+        return fail(STATUS_VALUE, "json_schema: $ref \"%s\" leads nowhere in this schema", path);
     json_object_foreach(schema, key, value) {
         if (!is_annotation(key) && strcmp(key, "$ref") != 0)
             return fail(STATUS_VALUE, "json_schema: \"%s\" next to $ref is not supported", key);
@@ -202,9 +237,8 @@ static Status typed_each(SchemaReader *reader, json_t *schema, const json_t *typ
     SCOPED_MEMORY Rules rules = {0};
     Status status = STATUS_OK;
     for (size_t i = 0; i < json_array_size(types) && status == STATUS_OK; i++) {
-        const char *type = json_string_value(json_array_get(types, i));
         Rule rule = 0;
-        status = typed(reader, schema, type ? type : "", &rule);
+        status = typed(reader, schema, json_string_value(json_array_get(types, i)), &rule);
         VECTOR_PUSH(&rules, rule);
     }
     *out = grammar_choice(reader->grammar, rules.items, rules.count);
@@ -252,7 +286,7 @@ static Status read_schema(SchemaReader *reader, json_t *schema, Rule *out) {
     }
     found = json_object_get(schema, "type");
     if (json_is_array(found)) return typed_each(reader, schema, found, out);
-    return found ? typed(reader, schema, json_is_string(found) ? json_string_value(found) : "", out)
+    return found ? typed(reader, schema, json_string_value(found), out)
                  : untyped(reader, schema, out);
 }
 

@@ -143,15 +143,14 @@ Status schema_string(SchemaReader *reader, json_t *schema, Rule *out) {
     int64_t least, most;
     if ((pattern != NULL) + (format != NULL) + sized > 1)
         return fail(STATUS_VALUE, "json_schema: of pattern, format and lengths a string takes one");
-    if (pattern)
-        return by_pattern(reader, json_is_string(pattern) ? json_string_value(pattern) : "", out);
+    if (pattern) return by_pattern(reader, json_string_value(pattern), out);
     if (format) {
         const char *known = format_pattern(json_string_value(format));
         if (known) return by_pattern(reader, known, out);
         return fail(STATUS_VALUE,
                     "json_schema: the format \"%s\" is not supported (date, time, date-time and "
                     "uuid are)",
-                    json_is_string(format) ? json_string_value(format) : "");
+                    json_string_value(format));
     }
     *out = reader->string;
     if (!sized) return STATUS_OK;
