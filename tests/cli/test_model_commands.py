@@ -176,6 +176,17 @@ class ModelCommands(unittest.TestCase):
         self.assertRegex(lines[3], r"^error: the prompt has \d+ tokens, but the model's context is 128$")
         self.assertIn("/save FILE    the messages as JSON\n", self.talk("/help")[0][0])
 
+    def test_chat_loads_nothing_but_messages(self):
+        self.chat_model()
+        for name, text in (("a", '{"a": 1}'), ("b", '[{"role": "user"}]'), ("c", "[1]"), ("d", "[]")):
+            Path(self.folder, f"{name}.json").write_text(text)
+        said, errors = self.talk("/load a.json", "/load b.json", "/load c.json", "/load d.json", "Tom")
+        self.assertEqual(said[-2], self.say([{"role": "user", "content": "Tom"}]))
+        self.assertEqual(errors.splitlines(), [
+            "error: a.json is not a list of messages",
+            "error: the content of a message must be a string or a list of parts, but it is nothing",
+            "error: a message must be a dictionary or struct with role and content, but it is 1"])
+
     def test_chat_needs_a_template(self):
         self.assertEqual(self.fails("chat", self.model).splitlines()[0],
                          f"error[key]: {self.model} has no template of chats (tokenizer.chat_template)")
