@@ -105,6 +105,7 @@ Status vectors_add(Vectors *vectors, const TokenIds *ids) {
     Sequence *sequence;
     SCOPED_TENSOR(hidden);
     TRY(check_length(vectors->network, ids->count));
+    TRY(network_check_ids(vectors->network, ids->ids, ids->count));
     TRY(sequence_new(vectors->network, &sequence));
     Status status = sequences_hidden(&(Step){sequence, ids->ids, ids->count, 1, false}, 1, &hidden);
     sequence_free(sequence);

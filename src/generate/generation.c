@@ -94,6 +94,7 @@ Status generation_new(Network *network, const GenerationOptions *options, const 
     generation->prompt_tokens = prompt->count;
     generation->at = origin_current.at;
     Status status = sequence ? STATUS_OK : sequence_new(network, &generation->sequence);
+    if (status == STATUS_OK) status = network_check_ids(network, prompt->ids, prompt->count);
     if (status == STATUS_OK) status = resolve_length(network, generation->state);
     if (status == STATUS_OK) status = begin_constraint(network, generation->state);
     if (status != STATUS_OK) {

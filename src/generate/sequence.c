@@ -104,6 +104,14 @@ Value network_model(const Network *network) {
     return network->values[MODEL];
 }
 
+Status network_check_ids(const Network *network, const int64_t *ids, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (network->tokenizer) TRY(tokenizer_check_id(network->tokenizer, ids[i]));
+        if (ids[i] < 0) return fail(STATUS_INDEX, "token id %lld is negative", (long long)ids[i]);
+    }
+    return STATUS_OK;
+}
+
 Status network_need_logits(const Network *network) {
     if (!network->encodes) return STATUS_OK;
     (void)fail(STATUS_VALUE, "%s is an encoder: it gives no logits, so that it says nothing",

@@ -29,6 +29,9 @@ Status network_open(Interp *interp, Value model, Network **out) MUST_USE;
 Network *network_retain(Network *network);
 void network_release(Network *network);
 Value network_model(const Network *network); // borrowed
+// STATUS_INDEX where one of the ids is not in the vocabulary: other texts may be computed in the
+// same step, and must not fail with it.
+Status network_check_ids(const Network *network, const int64_t *ids, size_t count) MUST_USE;
 // An error for an encoder, which has nothing to say.
 Status network_need_logits(const Network *network) MUST_USE;
 // What the page makes of a pooled row [1, width].

@@ -30,6 +30,7 @@ static Status compute_all(const BuiltinCall *call, Wanted wanted, Tensor **out) 
         status = fail(STATUS_VALUE, "%s needs at least one id",
                       wanted == WANT_STATES ? "states" : "forward");
     if (status == STATUS_OK) status = network_open(call->interp, call->arguments[0], &network);
+    if (status == STATUS_OK) status = network_check_ids(network, ids, count);
     if (status == STATUS_OK) status = sequence_new(network, &sequence);
     Step step = {sequence, ids, count, count, false};
     if (status == STATUS_OK) status = compute(&step, wanted, out);

@@ -214,12 +214,16 @@ static void append_word(const Tokenizer *tokenizer, const Piece *piece, bool fir
     text_append(out, piece->bytes, piece->length);
 }
 
+Status tokenizer_check_id(const Tokenizer *tokenizer, int64_t id) {
+    if (id >= 0 && id < (int64_t)tokenizer->count) return STATUS_OK;
+    return fail(STATUS_INDEX, "token id %lld is out of range: the vocabulary has %zu tokens",
+                (long long)id, tokenizer->count);
+}
+
 // The bytes that an id stands for. `first`: the space that encoding put in front is left out.
 static Status append_piece(const Tokenizer *tokenizer, int64_t id, bool skip_special, bool first,
                            Text *out) {
-    if (id < 0 || id >= (int64_t)tokenizer->count)
-        return fail(STATUS_INDEX, "token id %lld is out of range: the vocabulary has %zu tokens",
-                    (long long)id, tokenizer->count);
+    TRY(tokenizer_check_id(tokenizer, id));
     const Piece *piece = &tokenizer->pieces[id];
     if (!piece->bytes) return STATUS_OK; // a gap between the ids
     if (piece->type == TOKEN_BYTE && tokenizer_byte_value(piece) >= 0) {

@@ -52,6 +52,7 @@ Status tokenizer_decode_next(const Tokenizer *tokenizer, TokenStream *stream, in
 // Appends the bytes that a token adds to a text that has begun; special tokens add none.
 void tokenizer_token_bytes(const Tokenizer *tokenizer, int64_t id, Text *out);
 
+Status tokenizer_check_id(const Tokenizer *tokenizer, int64_t id) MUST_USE; // STATUS_INDEX
 int64_t tokenizer_size(const Tokenizer *tokenizer);
 int64_t tokenizer_bos(const Tokenizer *tokenizer); // -1: none; the same for eos
 int64_t tokenizer_eos(const Tokenizer *tokenizer);

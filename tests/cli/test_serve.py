@@ -500,6 +500,10 @@ print(generate(load_lora(args()[0]).on(load_model("chat.gguf")), "Once upon a ti
         self.refused({"input": []}, "a text without tokens has no embedding", "input", "/v1/embeddings")
         self.refused({"input": "a" * 2000}, "a text of 2001 tokens does not fit the model's context of 128", "input", "/v1/embeddings")
         self.refused({"prompt": ["a", 5]}, "a prompt is a string or a list of token ids", None, "/v1/completions")
+        for id in (512, -1):
+            said = f"token id {id} is out of range: the vocabulary has 512 tokens"
+            self.refused({**ONCE, "prompt": [1, id]}, said, None, "/v1/completions")
+            self.refused({"input": [id]}, said, "input", "/v1/embeddings")
         self.refused({**TOM, "model": "gpt-4"}, 'there is no model "gpt-4" here, only "chat.gguf"', "model", status=404,
                      code="model_not_found")
 
