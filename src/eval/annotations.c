@@ -27,7 +27,8 @@ struct Annotation {
         ANNOTATION_TUPLE
     } kind;
     TypeWord word;
-    bool optional, any_dtype;
+    bool optional;
+    bool any_dtype; // the name is not that of a dtype
     DType dtype;
     int rank;
     DimensionCode dimensions[RANK_MAX];
@@ -76,8 +77,6 @@ static void lower_named(Lowering *lowering, Annotation *annotation, const TypeNo
 static void lower_tensor_type(Lowering *lowering, Annotation *annotation, const TypeNode *type) {
     ASSERT(type->kind == TYPE_TENSOR);
     annotation->kind = ANNOTATION_TENSOR;
-    annotation->any_dtype = !dtype_find(type->name.text, type->name.length, &annotation->dtype);
-    if (annotation->any_dtype) annotation->dtype = DTYPE_FLOAT32;
     annotation->rank = (int)type->dimension_count; // check/ allows RANK_MAX
     ASSERT(annotation->rank <= RANK_MAX);
     for (int i = 0; i < annotation->rank; i++) lower_dimension(lowering, annotation, type, i);
@@ -90,6 +89,9 @@ const Annotation *lower_annotation(Lowering *lowering, const TypeNode *type) {
     size_t length;
     const char *text = source_text(type->span, &length);
     annotation->text = arena_copy_string(lowering->arena, text, length);
+    annotation->any_dtype = type->kind == TYPE_TUPLE ||
+                            !dtype_find(type->name.text, type->name.length, &annotation->dtype);
+    if (annotation->any_dtype) annotation->dtype = DTYPE_FLOAT32;
     if (type->kind == TYPE_NAMED) lower_named(lowering, annotation, type);
     if (type->kind == TYPE_TENSOR) lower_tensor_type(lowering, annotation, type);
     if (type->kind == TYPE_TUPLE) {
@@ -113,8 +115,7 @@ bool annotation_is_tensor(const Annotation *annotation) {
 }
 
 bool annotation_is_plain_word(const Annotation *annotation) {
-    return annotation->kind == ANNOTATION_WORD &&
-           !dtype_find(annotation->text, strlen(annotation->text), &(DType){0});
+    return annotation->kind == ANNOTATION_WORD && annotation->any_dtype;
 }
 
 static Status fail_type(const Annotation *annotation, Value value, const char *what) {
@@ -360,9 +361,8 @@ static bool plain_fit(const Annotation *annotation, Value value) {
 int annotation_fit(const Annotation *annotation, Value value) {
     if (!annotation || (annotation->optional && value.kind == VALUE_NONE)) return 0;
     if (annotation->kind == ANNOTATION_TENSOR) return tensor_fit(annotation, value);
-    DType dtype;
-    bool word = annotation->kind == ANNOTATION_WORD &&
-                dtype_find(annotation->text, strlen(annotation->text), &dtype);
+    DType dtype = annotation->dtype;
+    bool word = annotation->kind == ANNOTATION_WORD && !annotation->any_dtype;
     if (word && value.kind == VALUE_TENSOR) // the dtype of T[...] in the struct
         return tensor_dtype(value.as.tensor) == dtype              ? RANK_MAX + 2
                : same_family(dtype, tensor_dtype(value.as.tensor)) ? 1
@@ -449,7 +449,8 @@ Value annotation_convert(Frame *frame, const Annotation *annotation, Value value
 
 bool annotation_number_dtype(const Annotation *annotation, DType *dtype) {
     if (annotation->kind != ANNOTATION_WORD) return false;
-    if (dtype_find(annotation->text, strlen(annotation->text), dtype)) return true;
+    *dtype = annotation->dtype;
+    if (!annotation->any_dtype) return true;
     *dtype = annotation->word == TYPE_WORD_INT    ? DTYPE_INT64
              : annotation->word == TYPE_WORD_BOOL ? DTYPE_BOOL
                                                   : DTYPE_FLOAT32;
