@@ -29,11 +29,13 @@ static int item_dims(const IndexItem *item) {
     }
 }
 
-// The walk over the items: `source` counts x's dimensions, `at` those of the view in the making.
+// The walk over the items: `source` counts x's dimensions, `at` those of the view that it makes.
+// New axes come last, so that the dimensions that integers take make room for them.
 typedef struct Walk {
     Tensor *x;
     IndexPlan *plan;
     int source, at;
+    int axes[INDEX_ITEMS_MAX], axis_count; // of the view, ascending
     int ellipsis_dims;
     bool may_stay;               // the only index tensor need not be read by the host
     bool has_tensor;             // integers then count as index tensors for the place of the result
@@ -50,20 +52,19 @@ static void note_other_item(Walk *walk) {
     if (walk->opened) walk->closed = true;
 }
 
-static Status insert_axis(Walk *walk) {
-    ASSERT(walk->at <= walk->plan->view.rank);
+static Status insert_axis(Walk *walk, int at) {
     TensorView *view = &walk->plan->view;
+    ASSERT(at <= view->rank);
     if (view->rank == RANK_MAX)
         return fail(STATUS_INDEX, "a new axis would give %s more than %d dimensions",
                     tensor_type_name(walk->x).text, RANK_MAX);
-    for (int i = view->rank; i > walk->at; i--) {
+    for (int i = view->rank; i > at; i--) {
         view->dims[i] = view->dims[i - 1];
         view->strides[i] = view->strides[i - 1];
     }
-    view->dims[walk->at] = 1;
-    view->strides[walk->at] = dtype_info[view->dtype].block_elements;
+    view->dims[at] = 1;
+    view->strides[at] = dtype_info[view->dtype].block_elements;
     view->rank++;
-    walk->at++;
     return STATUS_OK;
 }
 
@@ -185,10 +186,11 @@ static Status pick_indexes(Walk *walk, Tensor *index) {
 
 static Status apply_item(Walk *walk, const IndexItem *item) {
     TensorView *view = &walk->plan->view;
+    int dim = walk->at - walk->axis_count;
     switch (item->kind) {
     case INDEX_INTEGER:
         if (walk->has_tensor) note_index_item(walk);
-        return view_select(walk->x, walk->source++, view, walk->at, item->integer);
+        return view_select(walk->x, walk->source++, view, dim, item->integer);
     case INDEX_TENSOR:
         note_index_item(walk);
         return is_mask(item) ? pick_mask(walk, item->tensor) : pick_indexes(walk, item->tensor);
@@ -197,10 +199,14 @@ static Status apply_item(Walk *walk, const IndexItem *item) {
         ResolvedSlice slice;
         SliceBounds bounds = {item->has_start, item->has_stop, item->has_step,
                               item->start,     item->stop,     item->step};
-        TRY(slice_resolve(&bounds, view->dims[walk->at], &slice));
-        return view_slice(walk->x, walk->source++, view, walk->at++, &slice);
+        TRY(slice_resolve(&bounds, view->dims[dim], &slice));
+        walk->at++;
+        return view_slice(walk->x, walk->source++, view, dim, &slice);
     }
-    case INDEX_NEW_AXIS: note_other_item(walk); return insert_axis(walk);
+    case INDEX_NEW_AXIS:
+        note_other_item(walk);
+        walk->axes[walk->axis_count++] = walk->at++;
+        return STATUS_OK;
     case INDEX_ELLIPSIS:
         note_other_item(walk);
         walk->source += walk->ellipsis_dims;
@@ -247,6 +253,7 @@ Status index_plan_make(Tensor *x, const IndexItem *items, int count, IndexPlan *
     TRY(tensor_materialize(x));
     out->view = x->view;
     for (int i = 0; i < count; i++) TRY(apply_item(&walk, &items[i]));
+    for (int i = 0; i < walk.axis_count; i++) TRY(insert_axis(&walk, walk.axes[i]));
     if (walk.parted) out->place = 0;
     return out->picked_count ? broadcast_picked(out) : STATUS_OK;
 }
