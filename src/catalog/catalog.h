@@ -132,5 +132,7 @@ void catalog_aliases(const Builtin *row, Text *out);
 Status catalog_help(const char *name, Text *out) MUST_USE;
 // The nearest known word to `name` among candidates, or NULL when none is near (edit distance).
 const char *catalog_nearest(const char *name, const char *const *candidates, size_t count);
+// The help for a field that a struct lacks: the nearest one, and what fields there are.
+void catalog_fields_help(const char *name, const char *const *fields, size_t count, Text *out);
 
 #endif

@@ -55,6 +55,22 @@ const char *catalog_nearest(const char *name, const char *const *candidates, siz
     return nearest;
 }
 
+enum { FIELDS_LISTED = 12 };
+
+void catalog_fields_help(const char *name, const char *const *fields, size_t count, Text *out) {
+    const char *near = catalog_nearest(name, fields, count);
+    size_t listed = count <= FIELDS_LISTED ? count : FIELDS_LISTED;
+    if (near) text_format(out, "did you mean `%s`? ", near);
+    text_append_string(out, count == 0   ? "it has no fields"
+                            : count == 1 ? "its field is "
+                                         : "its fields are ");
+    for (size_t i = 0; i < listed; i++) {
+        const char *before = i == 0 ? "" : i + 1 == count ? " and " : ", ";
+        text_format(out, "%s%s", before, fields[i]);
+    }
+    if (listed < count) text_format(out, " and %zu more", count - listed);
+}
+
 static Status fail_unknown(const char *name) {
     const char *names[NAMES_MAX];
     size_t count = catalog_names(names, NAMES_MAX), word_count;

@@ -22,10 +22,9 @@ static void check_struct_field(Checker *checker, const Binding *type, const Word
     size_t count = structure->as.structure.field_count;
     const char **names = arena_allocate(checker->arena, count * sizeof *names);
     for (size_t i = 0; i < count; i++) names[i] = structure->as.structure.fields[i].text;
-    const char *near = catalog_nearest(field->text, names, count);
     SCOPED_TEXT(help);
-    if (near) text_format(&help, "did you mean `%s`?", near);
-    ReportExtra extra = {.help = near ? text_get(&help) : NULL,
+    catalog_fields_help(field->text, names, count, &help);
+    ReportExtra extra = {.help = text_get(&help),
                          .note = "the struct is here",
                          .note_span = structure->as.structure.name.span};
     report(checker, STATUS_NAME, field->span, &extra, "struct %s has no field `%s`",

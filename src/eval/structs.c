@@ -86,8 +86,9 @@ void lower_types_define(Lowering *lowering, const NodeList *statements) {
 
 Value struct_fail_field(const StructType *type, const char *name) {
     fail(STATUS_NAME, "struct %s has no field `%s`", type->name, name);
-    const char *near = catalog_nearest(name, type->field_names, type->field_count);
-    if (near) fail_help("did you mean `%s`?", near);
+    SCOPED_TEXT(help);
+    catalog_fields_help(name, type->field_names, type->field_count, &help);
+    fail_help("%s", text_get(&help));
     return value_fail();
 }
 

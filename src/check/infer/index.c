@@ -340,9 +340,10 @@ static const Fact *struct_field(Inference *in, const Node *node, const Operand *
     size_t count = structure->as.structure.field_count;
     const char **names = arena_allocate(&in->arena, (count + 1) * sizeof *names);
     for (size_t i = 0; i < count; i++) names[i] = structure->as.structure.fields[i].text;
-    const char *near = catalog_nearest(name->text, names, count);
+    SCOPED_TEXT(help);
+    catalog_fields_help(name->text, names, count, &help);
     fail(STATUS_NAME, "struct %s has no field `%s`", type->word.text, name->text);
-    if (near) fail_help("did you mean `%s`?", near);
+    fail_help("%s", text_get(&help));
     infer_report(in, node->span, NULL, 0);
     return &fact_any;
 }
