@@ -4,6 +4,7 @@
 #include <ftw.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,17 @@ typedef struct Serving {
     int status;
 } Serving;
 
+// A client that has gone ends the server in order: its folder is removed.
+static Status send_answers(const Text *out) {
+    for (size_t sent = 0; sent < out->length;) {
+        ssize_t length = write(STDOUT_FILENO, text_get(out) + sent, out->length - sent);
+        if (length < 0 && errno == EINTR) continue;
+        if (length < 0) return fail(STATUS_IO, "nobody reads the answers: %s", strerror(errno));
+        sent += (size_t)length;
+    }
+    return STATUS_OK;
+}
+
 static Status serve(const McpLimits *limits) {
     if (chdir(limits->folder) != 0)
         return fail(STATUS_IO, "--sandbox: %s: %s", limits->folder, strerror(errno));
@@ -27,17 +39,17 @@ static Status serve(const McpLimits *limits) {
     Mcp *mcp = mcp_new(limits);
     SCOPED_TEXT(out);
     char chunk[65536];
-    for (;;) {
+    Status status = STATUS_OK;
+    while (status == STATUS_OK) {
         ssize_t length = read(STDIN_FILENO, chunk, sizeof chunk);
         if (length < 0 && errno == EINTR) continue;
         if (length <= 0) break;
         mcp_feed(mcp, chunk, (size_t)length, &out);
-        fwrite(text_get(&out), 1, out.length, stdout);
-        fflush(stdout);
+        status = send_answers(&out);
         text_clear(&out);
     }
     mcp_free(mcp);
-    return STATUS_OK;
+    return status;
 }
 
 // On a thread of its own: it alone is confined to the folder, and main can remove that.
@@ -116,5 +128,6 @@ int command_mcp(const Command *command, int count, char **arguments) {
     char program[PATH_MAX];
     if (own_path(program, sizeof program) != STATUS_OK) return report_current_error();
     limits.program = program;
+    signal(SIGPIPE, SIG_IGN);
     return serve_in(limits, line.limits.sandbox);
 }

@@ -79,13 +79,16 @@ class Protocol(unittest.TestCase):
         self.assertEqual(answers[1]["result"], {})
 
     def test_nobody_reads(self):
+        name = f"{uuid.uuid4()}.txt"
         process = subprocess.Popen([TL, "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        process.stdin.write(json.dumps(call("run", code="print(1)")).encode() + b"\n")
+        process.stdin.write(json.dumps(call("run", code=f'write_file("{name}", "x")')).encode() + b"\n")
         process.stdin.flush()
         self.assertIn(b'"id":1', process.stdout.readline())
         process.stdout.close()
-        self.assertEqual(process.communicate(json.dumps(request("ping", 2)).encode() + b"\n", timeout=60)[1], b"")
-        self.assertEqual(process.returncode, -signal.SIGPIPE)
+        self.assertEqual(process.communicate(json.dumps(request("ping", 2)).encode() + b"\n", timeout=60)[1],
+                         b"error[io]: nobody reads the answers: Broken pipe\n")
+        self.assertEqual(process.returncode, 1)
+        self.assertEqual(list(Path("/tmp").glob(f"tl-mcp-*/{name}")), [])
 
     def test_options(self):
         for words, message in ((["--seed", "1"], "there is no option --seed"), (["file"], "file is not expected"),
