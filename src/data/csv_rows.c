@@ -23,19 +23,29 @@ typedef struct Field {
     size_t length;
 } Field;
 
-static bool is_padding(char c) {
-    return c == ' ' || c == '\t' || c == '\r' || c == '"';
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r';
 }
 
-// The field that begins at *at, which moves behind its separator, past `end` at the last one.
-static Field next_field(const char **at, const char *end, char separator) {
-    const char *stop = memchr(*at, separator, (size_t)(end - *at));
-    if (!stop) stop = end;
-    Field field = {*at, (size_t)(stop - *at)};
-    *at = stop + 1;
-    while (field.length && is_padding(field.bytes[0])) field.bytes++, field.length--;
-    while (field.length && is_padding(field.bytes[field.length - 1])) field.length--;
+static Field without_blanks(Field field) {
+    while (field.length && is_blank(field.bytes[0])) field.bytes++, field.length--;
+    while (field.length && is_blank(field.bytes[field.length - 1])) field.length--;
     return field;
+}
+
+// The field that begins at *at, which moves behind its separator, past `end` at the last one. A
+// separator between quotes is none; a quote that is never closed stays in the field.
+static Field next_field(const char **at, const char *end, char separator) {
+    const char *begin = *at, *close = NULL;
+    while (begin < end && *begin != separator && is_blank(*begin)) begin++;
+    if (begin < end && *begin == '"') close = memchr(begin + 1, '"', (size_t)(end - begin - 1));
+    const char *from = close ? close : begin;
+    const char *stop = memchr(from, separator, (size_t)(end - from));
+    if (!stop) stop = end;
+    *at = stop + 1;
+    Field field = without_blanks((Field){begin, (size_t)(stop - begin)});
+    if (!close || field.bytes + field.length != close + 1) return field;
+    return without_blanks((Field){begin + 1, (size_t)(close - begin - 1)});
 }
 
 static bool read_number(Field field, double *out) {
@@ -44,7 +54,7 @@ static bool read_number(Field field, double *out) {
     memcpy(text, field.bytes, field.length);
     text[field.length] = '\0';
     *out = strtod(text, &end);
-    return *end == '\0';
+    return end == text + field.length;
 }
 
 static const char *row_at(const CsvSource *csv, size_t row) {
@@ -103,7 +113,7 @@ static void find_rows(CsvSource *csv) {
     for (size_t at = 0; at < length;) {
         const char *end = memchr(bytes + at, '\n', length - at);
         size_t next = end ? (size_t)(end - bytes) + 1 : length, shown = next;
-        while (shown > at && strchr("\r\n \t", bytes[shown - 1])) shown--;
+        while (shown > at && memchr("\r\n \t", bytes[shown - 1], 4)) shown--;
         if (shown > at) VECTOR_PUSH(&csv->starts, at);
         at = next;
     }

@@ -154,6 +154,16 @@ class Data(InFolder):
             print("found")
             """, "found")
 
+    def test_quotes_in_a_file_of_numbers(self):
+        (self.folder / "quoted.csv").write_bytes(b'"a,b", " y " ,c\r\n"1", 2 ," 3"\n4,"5",6\n')
+        self.prints("""
+            for x, y in loader(csv_rows("quoted.csv", target: "y")) { print(x.to_list(), y) }""", "[[1.0, 3.0], [4.0, 6.0]] [2. 5.]")
+        for bad, said in ((b'a,b\n"1,2\n3,4\n', 'x.csv:2: column 0 is ""1", which is not a number'),
+                          (b"a,b\n1,\0002\n", 'x.csv:2: column 1 is "'),
+                          (b'a,b\n"1,5",2\n', 'x.csv:2: column 0 is "1,5", which is not a number')):
+            (self.folder / "x.csv").write_bytes(bad)
+            self.fails('for x in loader(csv_rows("x.csv")) { print(x) }', said)
+
     def test_mistakes(self):
         (self.folder / "bad.csv").write_text("1,2\n3,x\n")
         (self.folder / "short.csv").write_text("1,2\n3\n")
