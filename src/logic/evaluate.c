@@ -29,7 +29,8 @@ enum { NO_GOAL = UINT32_MAX };
 
 typedef struct RuleWork {
     const Rule *rule;
-    Extent *extents; // one a goal
+    Collector *collector; // of its relation
+    Extent *extents;      // one a goal
     Variant *variants;
     uint32_t variant_count;
     Transitive *transitive; // of the rule of that name; NULL until it has run
@@ -206,12 +207,6 @@ static Status transitive_run(Group *group, RuleWork *work, Collector *collector)
 
 // --- rounds
 
-static Collector *collector_of(const Group *group, const Relation *relation) {
-    for (size_t i = 0; i < group->relations.count; i++)
-        if (group->relations.items[i] == relation) return &group->collectors[i];
-    return NULL;
-}
-
 // A value that improves in round n rests on n rows. Where there are fewer, one of them rests on
 // itself with a worse value, and so it goes on. Sums of floats may take some rounds to settle.
 static Status values_have_ends(const Group *group) {
@@ -225,8 +220,7 @@ static Status values_have_ends(const Group *group) {
     if (group->round <= rows) return STATUS_OK;
     for (uint32_t i = 0; i < group->work_count; i++) {
         const Rule *rule = group->works[i].rule;
-        const Collector *collector = collector_of(group, rule->relation);
-        ASSERT(collector != NULL);
+        const Collector *collector = group->works[i].collector;
         if (!collector->columns || !collector->changed || group->works[i].variant_count == 1)
             continue;
         fail(STATUS_VALUE, "the best values of %s have no end: every round improves them",
@@ -244,8 +238,7 @@ static Status round_run(Group *group) {
         collector_begin_round(&group->collectors[i]);
     for (uint32_t i = 0; i < group->work_count; i++) {
         RuleWork *work = &group->works[i];
-        Collector *collector = collector_of(group, work->rule->relation);
-        ASSERT(collector != NULL); // every rule's relation is in the group
+        Collector *collector = work->collector;
         TRY(work->rule->transitive   ? transitive_run(group, work, collector)
             : work->rule->aggregates ? aggregate_run(group, work, collector)
                                      : variants_run(group, work, collector, false));
@@ -353,8 +346,11 @@ static void group_begin(Group *group) {
     group->works = memory_allocate_zeroed(rules + 1, sizeof *group->works);
     for (size_t i = 0; i < group->relations.count; i++) {
         const RuleList *list = &group->relations.items[i]->rules;
-        for (size_t j = 0; j < list->count; j++)
-            work_begin(group, &group->works[group->work_count++], list->items[j]);
+        for (size_t j = 0; j < list->count; j++) {
+            RuleWork *work = &group->works[group->work_count++];
+            work->collector = &group->collectors[i];
+            work_begin(group, work, list->items[j]);
+        }
     }
     qsort(group->works, group->work_count, sizeof *group->works, compare_rules);
 }
@@ -402,7 +398,10 @@ static void failure_place(Status status, const Rule *endless) {
 
 static Seek *seek_begin(Group *group) {
     const Question *question = group->store->question;
-    if (!question || !collector_of(group, question->relation)) return NULL;
+    bool inside = false;
+    for (size_t i = 0; question && i < group->relations.count; i++)
+        inside |= group->relations.items[i] == question->relation;
+    if (!inside) return NULL;
     return seek_new(group->store, &group->relations, question);
 }
 
