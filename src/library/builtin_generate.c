@@ -113,7 +113,7 @@ static Status read_sampling(const Request *request, Sampling *out) {
     if (given(request, TEMPERATURE))
         TRY(value_to_double(argument(request, TEMPERATURE), "temperature", &out->temperature));
     if (!(out->temperature >= 0))
-        return fail(STATUS_VALUE, "temperature is %g; it must be from 0", out->temperature);
+        return fail(STATUS_VALUE, "temperature is %g; it must not be negative", out->temperature);
     if (given(request, TOP_K)) TRY(value_to_int(argument(request, TOP_K), "top_k", &out->top_k));
     if (out->top_k < 0 && given(request, TOP_K)) out->top_k = 0; // refused with the words of top_k
     if (given(request, TOP_P)) TRY(value_to_double(argument(request, TOP_P), "top_p", &out->top_p));

@@ -239,9 +239,9 @@ class Generate(unittest.TestCase):
         for change, body, expected in [
             ("", 'generate(load_model("a.gguf"), "a", -1)', "error[value]: max_tokens must not be negative"),
             ("", 'generate(load_model("a.gguf"), "a", temperature: -1)',
-             "error[value]: temperature is -1; it must be from 0"),
+             "error[value]: temperature is -1; it must not be negative"),
             ("", 'generate(load_model("a.gguf"), "a", temperature: nan)',
-             "error[value]: temperature is nan; it must be from 0"),
+             "error[value]: temperature is nan; it must not be negative"),
             ("", 'generate(load_model("a.gguf"), "a", top_k: 0)',
              "error[value]: top_k: k is 0; at least one score must stay"),
             ("", 'generate(load_model("a.gguf"), [0][1:])', "error[value]: the prompt has no tokens"),
