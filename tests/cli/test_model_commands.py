@@ -451,7 +451,7 @@ class ModelCommands(unittest.TestCase):
         Path(self.folder, "hard.gguf").hardlink_to(own)
         for target in "own.gguf", "./own.gguf", "link.gguf", "hard.gguf":
             self.assertEqual(self.fails("quantize", "own.gguf", target, "q4_0"),
-                             f"error[value]: {target} is the model itself, which has more bits than what would be written\n")
+                             f"error[value]: {target} is the model itself; what is written needs a file of its own\n")
         self.assertEqual(own.read_bytes(), Path(source).read_bytes())
 
     def test_help(self):
