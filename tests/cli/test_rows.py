@@ -177,6 +177,7 @@ WORDS = {
     "src/check/types.c": "types: any",
     "src/device/alike.c": "functions of formulas: abs",
     "src/device/settings.c": "what TL_MEMORY_CHECK may say: all",
+    "src/generate/json_schema.c": "keywords of schemas: maximum minimum",
     "src/learn/learn_settings.c": "settings of learn: step",
     "src/check/equation_sums.c": "projections of equations: sum",
     "src/main/options.c": "options: all",
