@@ -229,7 +229,7 @@ Status op_run_einsum(const OpCall *call, Tensor **results) {
     Einsum sum = {.call = call};
     Status status = STATUS_OK;
     for (int i = 0; i < call->n_many && status == STATUS_OK; i++) {
-        status = op_input_tensor(&call->many[i], &sum.terms[i].tensor);
+        status = op_input_tensor(&call->many[i], op_device(call), &sum.terms[i].tensor);
         if (status == STATUS_OK) sum.n_terms++;
     }
     if (status == STATUS_OK) status = einsum_run(&sum, results);

@@ -253,7 +253,7 @@ static Status prepare_value(const OpInput *value, const Tensor *target, const Sh
     Tensor *given, *cast = NULL;
     if (value->tensor && value->tensor->device != target->device)
         return op_fail_devices("assignment", target, value->tensor);
-    TRY(op_input_tensor(value, &given));
+    TRY(op_input_tensor(value, target->device, &given));
     Shape own = tensor_shape(given);
     while (own.rank > shape->rank && own.dims[0] == 1) {
         own.rank--;

@@ -78,6 +78,14 @@ static Status check_input(const OpRow *op, Tensor *tensor, const Tensor **first)
     return tensor_materialize(tensor);
 }
 
+Device *op_device(const OpCall *call) {
+    for (int i = 0; i < call->n_inputs; i++)
+        if (call->inputs[i].tensor) return call->inputs[i].tensor->device;
+    for (int i = 0; i < call->n_many; i++)
+        if (call->many[i].tensor) return call->many[i].tensor->device;
+    return NULL;
+}
+
 static Status number_tensor(Scalar scalar, Tensor **out) {
     ASSERT(scalar.dtype != DTYPE_COUNT); // an input that was not given has no tensor
     Shape shape = {.rank = 0};
@@ -88,13 +96,14 @@ static Status number_tensor(Scalar scalar, Tensor **out) {
     return STATUS_OK;
 }
 
-Status op_input_tensor(const OpInput *input, Tensor **out) {
+Status op_input_tensor(const OpInput *input, Device *device, Tensor **out) {
     if (input->tensor) {
         TRY(tensor_materialize(input->tensor));
         *out = tensor_retain(input->tensor);
         return STATUS_OK;
     }
     TRY(number_tensor(input->scalar, out));
+    if (device) (*out)->device = device;
     Status status = tensor_materialize(*out);
     if (status != STATUS_OK) tensor_release_of(out);
     return status;
@@ -108,12 +117,13 @@ static Status run_with_numbers(const OpCall *call, Tensor **outputs) {
                         .n_many = call->n_many,
                         .n_inputs = call->n_inputs};
     Tensor *made[OP_INPUTS_MAX];
+    Device *device = op_device(call);
     int n_made = 0;
     Status status = STATUS_OK;
     for (int i = 0; i < call->n_inputs && status == STATUS_OK; i++) {
         converted.inputs[i] = call->inputs[i];
         if (call->inputs[i].tensor || op_is_absent(&call->inputs[i])) continue;
-        status = op_input_tensor(&call->inputs[i], &made[n_made]);
+        status = op_input_tensor(&call->inputs[i], device, &made[n_made]);
         if (status == STATUS_OK) converted.inputs[i] = op_tensor(made[n_made++]);
     }
     if (status == STATUS_OK) status = call->op->run(&converted, outputs);

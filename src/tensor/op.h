@@ -168,9 +168,11 @@ static inline bool op_is_absent(const OpInput *input) {
 
 // --- for the files that implement rows -----------------------------------------------------------
 
-// An input as a materialised tensor: a new reference; plain numbers become rank-0 tensors. For the
-// inputs of `many`, which op_apply leaves as they are.
-Status op_input_tensor(const OpInput *input, Tensor **out) MUST_USE;
+// Where the tensors of a call are; NULL where it has none.
+Device *op_device(const OpCall *call);
+// An input as a materialised tensor: a new reference; plain numbers become rank-0 tensors on that
+// device, or on the default one. For the inputs of `many`, which op_apply leaves as they are.
+Status op_input_tensor(const OpInput *input, Device *device, Tensor **out) MUST_USE;
 // Queues one kernel on the device of its outputs; kernel.op_name should be the user's word.
 Status op_run_kernel(const KernelCall *kernel) MUST_USE;
 Status op_fill_view(const TensorView *view, Scalar value, const char *op_name) MUST_USE;

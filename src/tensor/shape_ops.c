@@ -106,7 +106,7 @@ static Status join_many(const OpCall *call, Join join, bool one_by_one, Tensor *
     Status status = STATUS_OK;
     int made = 0;
     for (; made < count && status == STATUS_OK; made++)
-        status = op_input_tensor(&call->many[made], &tensors[made]);
+        status = op_input_tensor(&call->many[made], op_device(call), &tensors[made]);
     if (status != STATUS_OK) made--;
     if (status == STATUS_OK) status = join(tensors, (size_t)count, dim, results);
     while (made > 0) tensor_release(tensors[--made]);

@@ -109,6 +109,47 @@ print(memory().waits - before)
         result = run_code(code, env=VULKAN)
         self.assertEqual((result.status, result.out), (0, "0\n0\n1\n"), result.err)
 
+    def test_what_operations_make_is_on_the_device_of_their_tensors(self):
+        """Masks, diagonals, zeros, numbers among operands: on the default device they would meet tensors of another."""
+        code = """
+fn alike(name, f, x) {
+    let (here, there) = (f(x), none)
+    with device("vulkan") { there = f(x) }
+    if device(there) != "cpu" or any(here != there) { print(name, here, there) }
+}
+fn slopes(name, f, x) { alike(name, fn(x) { grad(fn(y) { sum(f(y) * sin(f(y))) }, x) }, x) }
+let x = sin(arange(64) as float32 * 0.7 + 0.1)
+let heads = x.reshape([1, 8, 2, 4])
+let decay = sigmoid(heads[0][:, :, 0])
+let matrix = x[:9].reshape([3, 3]) + eye(3)
+let zero = [[0.0, 2.0], [3.0, 4.0]]
+let index = [3, 1, 3]
+alike("scatter", fn(y) { scatter(y, 0, index, 5.0) }, x)
+alike("stack", fn(y) { stack(y[0], 2.0, dim: 0) }, x)
+alike("einsum", fn(y) { einsum("i,->i", y, 2.0) }, x)
+alike("assignment", fn(y) {
+    let z = y * 2.0
+    z[index] = 5.0
+    z
+}, x)
+slopes("det", fn(y) { det(y) + 1.0 }, [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]])
+slopes("causal", fn(y) { attention(y, y, y, causal: true, cap: 3.0) }, heads)
+slopes("window", fn(y) { attention(y, y, y, causal: true, window: 3) }, heads)
+slopes("state", fn(y) { linear_attention(y, y, y, decay)[0] }, heads[0])
+slopes("cholesky", fn(y) { cholesky(y @ y.transpose()) }, matrix)
+slopes("values", fn(y) { eigh(y @ y.transpose())[0] }, matrix)
+slopes("vectors", fn(y) { eigh(y @ y.transpose())[1] }, matrix)
+slopes("prod", fn(y) { prod(y, 0) }, zero)
+slopes("cumprod", fn(y) { cumprod(y, 0) }, zero)
+slopes("max", fn(y) { max(y, 0) }, zero)
+slopes("scatter", fn(y) { scatter(y, 0, index, y[:3]) }, x)
+slopes("gather", fn(y) { gather(y, 0, index) }, x)
+slopes("pool", fn(y) { avg_pool2d(y, 3, padding: 1, count_include_pad: false) }, x.reshape([1, 1, 8, 8]))
+slopes("parts", fn(y) { y[1:3] * y[4:6] }, x)
+"""
+        result = run_code(code, env={"TL_DEVICE": "cpu", "TL_MEMORY_CHECK": "strict"})
+        self.assertEqual((result.status, result.out), (0, ""), result.err)
+
     def test_a_lost_device_stays_lost(self):
         """MEMORY (21)"""
         code = "let x = ones([3])\nlet y = exp(x)\ntry { print(y) } catch e { print(e.message) }\nprint(x + 1)\n"

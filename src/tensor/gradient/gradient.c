@@ -327,6 +327,13 @@ static Status compute(Gradient *g, Term term) {
     return apply_single(g, slot);
 }
 
+static Device *device_of(const Gradient *g) {
+    int output = 0;
+    while (output + 1 < OP_OUTPUTS_MAX && !g->incoming[output]) output++;
+    ASSERT(g->incoming[output] != NULL);
+    return g->incoming[output]->device;
+}
+
 Tensor *term_tensor(Gradient *g, Term term) {
     if (g->status != STATUS_OK) return NULL;
     TermSlot *slot = slot_of(g, term);
@@ -334,7 +341,7 @@ Tensor *term_tensor(Gradient *g, Term term) {
     if (slot->kind == TERM_MAP) gradient_fail(g, compute(g, term));
     if (slot->kind == TERM_NUMBER) {
         OpInput input = op_scalar(slot->number);
-        gradient_fail(g, op_input_tensor(&input, &slot->tensor));
+        gradient_fail(g, op_input_tensor(&input, device_of(g), &slot->tensor));
         slot->kind = TERM_TENSOR;
     }
     return g->status == STATUS_OK ? slot->tensor : NULL;
