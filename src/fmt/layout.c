@@ -116,7 +116,6 @@ static void begin_line(Layout *layout, size_t index) {
     line.blank_before =
         above && piece->newlines_before > 1 && !piece_opens(above) && !piece_closes(piece);
     text_append_repeated(&layout->code, ' ', (size_t)layout->line_indent);
-    line.end = layout->code.length;
     VECTOR_PUSH(&layout->lines, line);
 }
 

@@ -145,7 +145,7 @@ class Features(Server):
         self.assertEqual(self.hover(4, 6), "```tl\nlet product = width * height\n```\nfloat")
         self.assertEqual(self.hover(20, 14), "```tl\ntensor w: float32[2, 3] = zeros()\n```")
         self.assertIn("softmax(x: tensor, dim: int = -1", self.hover(20, 8))
-        self.assertIn("struct Box {\n    side: float,", self.hover(19, 9))
+        self.assertEqual(self.hover(19, 9), "```tl\nstruct Box {\n    side: float,\n    name: string = \"box\",\n}\n```")
         self.assertEqual(self.hover(20, 36), "```tl\nBox: fn volume(self, scale: float) -> float\n```")
         self.assertEqual(self.hover(14, 51), "```tl\nBox: side: float\n```")
         self.assertEqual(self.hover(21, 21), "```tl\nn\n```\na dimension")

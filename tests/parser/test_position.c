@@ -36,6 +36,7 @@ static void test_kinds(void **state) {
         {"f(a, b", POSITION_OPERAND, "b", NULL},
         {"f(a\n", POSITION_OPERATOR, NULL, NULL},
         {"f(dim: s", POSITION_OPERAND, "s", NULL},
+        {"a: ", POSITION_OPERAND, NULL, NULL},
         {"1 +\n", POSITION_OPERAND, NULL, NULL},
         {"x an", POSITION_OPERATOR, "an", NULL},
         {"f(x) ", POSITION_OPERATOR, NULL, NULL},
