@@ -8,13 +8,21 @@
 #include "tensor/op.h"
 
 void named_tensors_add(NamedTensors *tensors, const char *name, Tensor *tensor) {
+    if (!tensors->index) tensors->index = key_index_new();
     VECTOR_PUSH(tensors, ((NamedTensor){memory_copy_string(name, strlen(name)), tensor}));
 }
 
+static bool find_place(const NamedTensors *tensors, const char *name, size_t *at) {
+    if (tensors->count == 0) return false;
+    ASSERT(key_index_count(tensors->index) <= tensors->count);
+    for (size_t i = key_index_count(tensors->index); i < tensors->count; i++)
+        key_index_add(tensors->index, tensors->items[i].name, strlen(tensors->items[i].name));
+    return key_index_find(tensors->index, name, strlen(name), at);
+}
+
 Tensor *named_tensors_find(const NamedTensors *tensors, const char *name) {
-    for (size_t i = 0; i < tensors->count; i++)
-        if (strcmp(tensors->items[i].name, name) == 0) return tensors->items[i].tensor;
-    return NULL;
+    size_t at;
+    return find_place(tensors, name, &at) ? tensors->items[at].tensor : NULL;
 }
 
 void named_tensors_remove(NamedTensors *tensors, const char *name) {
@@ -25,6 +33,7 @@ void named_tensors_remove(NamedTensors *tensors, const char *name) {
         memmove(items + i, items + i + 1, (--tensors->count - i) * sizeof *items);
         tensor_release(one.tensor);
         free(one.name);
+        key_index_clear(tensors->index);
         return;
     }
 }
@@ -35,9 +44,9 @@ bool named_text_fits(const char *bytes, size_t length) {
 }
 
 static NamedText *find_text(const NamedTexts *texts, const char *key) {
-    for (size_t i = 0; i < texts->count; i++)
-        if (strcmp(texts->items[i].key, key) == 0) return &texts->items[i];
-    return NULL;
+    size_t at;
+    bool found = texts->index && key_index_find(texts->index, key, strlen(key), &at);
+    return found ? &texts->items[at] : NULL;
 }
 
 static void add_text(NamedTexts *texts, const char *key, const char *text) {
@@ -48,6 +57,8 @@ static void add_text(NamedTexts *texts, const char *key, const char *text) {
         there->text = copy;
         return;
     }
+    if (!texts->index) texts->index = key_index_new();
+    key_index_add(texts->index, key, strlen(key));
     VECTOR_PUSH(texts, ((NamedText){memory_copy_string(key, strlen(key)), copy}));
 }
 
@@ -63,6 +74,8 @@ static void free_texts(NamedTexts *texts) {
         free(last->text);
     }
     VECTOR_FREE(texts);
+    key_index_free(texts->index);
+    texts->index = NULL;
 }
 
 void named_tensors_add_text(NamedTensors *tensors, const char *key, const char *text) {
@@ -95,6 +108,8 @@ void named_tensors_free(NamedTensors *tensors) {
         free(last->name);
     }
     VECTOR_FREE(tensors);
+    key_index_free(tensors->index);
+    tensors->index = NULL;
 }
 
 bool stored_bytes(DType dtype, const Shape *shape, size_t *out) {

@@ -2,6 +2,7 @@
 #ifndef MODEL_NAMED_TENSORS_H
 #define MODEL_NAMED_TENSORS_H
 
+#include "base/key_index.h"
 #include "base/memory.h"
 #include "tensor/tensor.h"
 
@@ -13,10 +14,15 @@ typedef struct NamedTensor {
 typedef struct NamedText {
     char *key, *text; // owned
 } NamedText;
-typedef VECTOR(NamedText) NamedTexts;
+typedef struct NamedTexts {
+    NamedText *items;
+    size_t count, capacity;
+    KeyIndex *index; // by key; NULL without texts
+} NamedTexts;
 typedef struct NamedTensors {
     NamedTensor *items;
     size_t count, capacity;
+    KeyIndex *index; // by name, of the first of them: it grows when one is looked for
     NamedTexts texts;
     NamedTexts unread; // tensors of types that are not supported: these by the name
 } NamedTensors;

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/key_index.h"
 #include "base/memory.h"
 #include "device/work.h"
 #include "tensor/compose.h"
@@ -27,7 +28,8 @@ typedef VECTOR(Slot) SlotVector;
 struct Optimizer {
     OptimizerSettings settings;
     SlotVector slots;
-    TensorArray own; // what it is for, when `has_own`
+    KeyIndex *places; // of the slots, by parameter
+    TensorArray own;  // what it is for, when `has_own`
     bool has_own;
     VECTOR(OptimizerGroup) groups;
     OptimizerParts parts;
@@ -140,6 +142,7 @@ Status optimizer_new(const OptimizerSettings *settings, Optimizer **out) {
     }
     Optimizer *optimizer = memory_allocate_zeroed(1, sizeof *optimizer);
     optimizer->settings = *settings;
+    optimizer->places = key_index_new();
     *out = optimizer;
     return STATUS_OK;
 }
@@ -152,6 +155,7 @@ void optimizer_free(Optimizer *optimizer) {
         tensor_release(slot->parameter);
     }
     VECTOR_FREE(&optimizer->slots);
+    key_index_free(optimizer->places);
     optimizer_clear_groups(optimizer);
     optimizer_set_parts(optimizer, NULL);
     tensor_array_release(&optimizer->own);
@@ -179,12 +183,11 @@ static const OptimizerPart *part_of(const Optimizer *optimizer, const Tensor *pa
 }
 
 static Slot *slot_find(Optimizer *optimizer, Tensor *parameter) {
-    size_t count = optimizer->slots.count;
-    for (size_t i = 0; i < count; i++) {
-        size_t index = (optimizer->next + i) % count;
-        if (optimizer->slots.items[index].parameter != parameter) continue;
-        optimizer->next = index + 1;
-        return &optimizer->slots.items[index];
+    size_t count = optimizer->slots.count, at = optimizer->next < count ? optimizer->next : 0;
+    bool is_next = count > 0 && optimizer->slots.items[at].parameter == parameter;
+    if (is_next || key_index_find(optimizer->places, &parameter, sizeof parameter, &at)) {
+        optimizer->next = at + 1;
+        return &optimizer->slots.items[at];
     }
     Slot slot = {.parameter = tensor_retain(parameter), .count = tensor_count(parameter)};
     const OptimizerPart *part = part_of(optimizer, parameter);
@@ -194,6 +197,8 @@ static Slot *slot_find(Optimizer *optimizer, Tensor *parameter) {
         slot.is_part = true;
         slot.place = part->place ? tensor_retain(part->place) : NULL;
     }
+    ASSERT(key_index_count(optimizer->places) == count);
+    key_index_add(optimizer->places, &parameter, sizeof parameter);
     VECTOR_PUSH(&optimizer->slots, slot);
     optimizer->next = count + 1;
     return &optimizer->slots.items[count];
@@ -532,10 +537,13 @@ Status optimizer_cut(Optimizer *optimizer, const OptimizerParts *parts) {
 
 void optimizer_exchange(Optimizer *a, Optimizer *b) {
     SlotVector slots = a->slots;
+    KeyIndex *places = a->places;
     OptimizerSettings settings = a->settings;
     a->slots = b->slots;
+    a->places = b->places;
     a->settings = b->settings;
     b->slots = slots;
+    b->places = places;
     b->settings = settings;
     a->next = b->next = 0;
 }

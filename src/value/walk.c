@@ -106,6 +106,13 @@ static Status visit_parameter(void *context, const char *name, Value *part) {
     if (part->kind != VALUE_TENSOR || !part->as.tensor->learnable) return STATUS_OK;
     if (parameters_name(list, part->as.tensor)) return STATUS_OK;
     NamedParameter one = {memory_copy_string(name, strlen(name)), tensor_retain(part->as.tensor)};
+    if (list->count == 0) {
+        list->tensors = key_index_new();
+        list->names = key_index_new();
+    }
+    ASSERT(key_index_count(list->tensors) == list->count);
+    key_index_add(list->tensors, &one.tensor, sizeof one.tensor);
+    key_index_add(list->names, one.name, strlen(one.name));
     VECTOR_PUSH(list, one);
     return STATUS_OK;
 }
@@ -115,15 +122,15 @@ Status parameters_add(ParameterList *list, const char *name, Value value) {
 }
 
 const char *parameters_name(const ParameterList *list, const Tensor *tensor) {
-    for (size_t i = 0; i < list->count; i++)
-        if (list->items[i].tensor == tensor) return list->items[i].name;
-    return NULL;
+    size_t at;
+    bool found = list->count > 0 && key_index_find(list->tensors, &tensor, sizeof tensor, &at);
+    return found ? list->items[at].name : NULL;
 }
 
 Tensor *parameters_find(const ParameterList *list, const char *name) {
-    for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->items[i].name, name) == 0) return list->items[i].tensor;
-    return NULL;
+    size_t at;
+    bool found = list->count > 0 && key_index_find(list->names, name, strlen(name), &at);
+    return found ? list->items[at].tensor : NULL;
 }
 
 Status parameters_of(Value value, const char *whose, const char *what, TensorArray *out) {
@@ -148,4 +155,7 @@ void parameters_free(ParameterList *list) {
         free(last->name);
     }
     VECTOR_FREE(list);
+    key_index_free(list->tensors);
+    key_index_free(list->names);
+    list->tensors = list->names = NULL;
 }

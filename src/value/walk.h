@@ -3,6 +3,7 @@
 #ifndef VALUE_WALK_H
 #define VALUE_WALK_H
 
+#include "base/key_index.h"
 #include "tensor/view.h"
 #include "value/value.h"
 
@@ -21,6 +22,7 @@ typedef struct NamedParameter {
 typedef struct ParameterList {
     NamedParameter *items;
     size_t count, capacity;
+    KeyIndex *tensors, *names; // where each is; NULL without parameters
 } ParameterList;
 // Adds the parameters in a value that the list has not yet, new references.
 Status parameters_add(ParameterList *list, const char *name, Value value) MUST_USE;

@@ -1,12 +1,13 @@
 """Checkpoints: what is saved comes back, and a resumed run gives the losses of an unbroken one."""
 import json
 import os
+import resource
 import struct
 import tempfile
 import unittest
 from pathlib import Path
 
-from tl import run, run_code
+from tl import need_no_sanitizer, run, run_code
 
 RESUME = """
 seed(1)
@@ -334,6 +335,33 @@ class Checkpoint(unittest.TestCase):
                 result = run("-e", 'load("a.safetensors")', cwd=folder)
                 self.assertIn("error[format]: a.safetensors: ", result.err)
                 self.assertIn(expected, result.err.splitlines()[0])
+
+
+# Saves and loads as many parameters as it is told, with what an optimizer keeps of each.
+MANY = """
+let d = {"net": {}}
+for i in 0..int(args()[0]) { d["net"][f"blk.{i}.weight"] = learnable(ones([4])) }
+d["opt"] = adam(lr: 0.01, params: d)
+for p in values(d["net"]) { backward(sum(p)) }
+d["opt"].step()
+save(d, "many.safetensors")
+load_model("many.safetensors", into: d)
+print(len(load("many.safetensors")))
+"""
+
+
+class Many(unittest.TestCase):
+    def seconds(self, count):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        result = run_code(MANY, count)
+        self.assertEqual((result.out, result.err), (f"{3 * count}\n", ""))
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+    def test_time_grows_with_the_parameters(self):
+        """Eight times as many take about eight times as long, not 64 times."""
+        need_no_sanitizer("looks at each access")
+        few = min(self.seconds(1000) for _ in range(3))
+        self.assertLess(self.seconds(8000), 14 * few)
 
 
 if __name__ == "__main__":
