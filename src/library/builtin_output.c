@@ -112,7 +112,8 @@ static Value take_line(void) {
     runtime_current->input->at += length + (newline ? 1 : 0);
     if (length > 0 && begin[length - 1] == '\r') length--;
     if (!utf8_valid(begin, length, NULL))
-        return value_failed(fail(STATUS_IO, "the line read from standard input is not UTF-8 text"));
+        return value_failed(
+            fail(STATUS_FORMAT, "the line read from standard input is not UTF-8 text"));
     Value line = value_string(begin, length);
     if (runtime_current->input->at == text->length) {
         text_clear(text);

@@ -113,7 +113,7 @@ class CommandMessages(unittest.TestCase):
         result = subprocess.run([TL, "-e", "input()"], stdin=folder, capture_output=True)
         os.close(folder)
         self.assertIn(b"error[io]: cannot read standard input: Is a directory\n", result.stderr)
-        self.assertIn("error[io]: the line read from standard input is not UTF-8 text\n",
+        self.assertIn("error[format]: the line read from standard input is not UTF-8 text\n",
                       run("-e", "input()", stdin=b"\xff\n").err)
         with open("/dev/full", "wb") as full:
             result = subprocess.run([TL, "-e", 'print("x" * 100000)'], stdout=full, stderr=subprocess.PIPE)

@@ -133,7 +133,7 @@ class ModelCommands(unittest.TestCase):
     def talk(self, *lines, options=()):
         """What is said after each prompt."""
         result = self.tl("chat", "chat.gguf", "--temperature=0", "--max-tokens=12", *options,
-                         stdin="".join(line + "\n" for line in lines).encode())
+                         stdin="".join(line + "\n" for line in lines).encode("utf-8", "surrogateescape"))
         self.assertEqual(result.status, 0, result.err)
         return [said.removesuffix("\n") for said in result.out.split("> ")[1:]], result.err
 
@@ -175,6 +175,15 @@ class ModelCommands(unittest.TestCase):
                                      'error: cannot read "none.json": No such file or directory'])
         self.assertRegex(lines[3], r"^error: the prompt has \d+ tokens, but the model's context is 128$")
         self.assertIn("/save FILE    the messages as JSON\n", self.talk("/help")[0][0])
+
+    def test_chat_goes_on_after_a_line_that_is_not_text(self):
+        self.chat_model()
+        one = self.say([{"role": "user", "content": "Tom"}])
+        self.assertEqual(self.talk("\udcff\udcfe", "Tom"), (["", one, ""], "error: the line read from standard input is not UTF-8 text\n"))
+        unreadable = os.open(self.folder, os.O_RDONLY)
+        self.addCleanup(os.close, unreadable)
+        ended = subprocess.run([TL, "chat", "chat.gguf"], stdin=unreadable, capture_output=True, cwd=self.folder, timeout=60)
+        self.assertEqual((ended.returncode, ended.stderr.splitlines()[0]), (1, b"error[io]: cannot read standard input: Is a directory"))
 
     def test_chat_loads_nothing_but_messages(self):
         self.chat_model()
