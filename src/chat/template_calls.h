@@ -18,6 +18,10 @@ extern const TemplateRow template_tests[];                                 // te
 extern const TemplateRow template_functions[];                             // template_functions.c
 
 Status template_call_tojson(const TemplateArguments *arguments, Value *out); // template_json.c
+// template_format.c: text % values, the filter of it, and the method.
+Status template_format_percent(const String *text, Value values, int line, Value *out) MUST_USE;
+Status template_call_percents(const TemplateArguments *arguments, Value *out);
+Status template_call_format(const TemplateArguments *arguments, Value *out);
 
 Status template_fail_at(const TemplateArguments *arguments, const char *what, const char *name);
 // A string that an argument must be.

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "chat/template_calls.h"
 #include "chat/template_operators.h"
 #include "chat/template_values.h"
 #include "eval/access.h"
@@ -275,5 +276,7 @@ Status template_operator(const char *sign, Value left, Value right, int line, Va
         return repeated(left.as.string, right.as.integer, line, out);
     if (strcmp(sign, "*") == 0 && is_integer(left) && is_string(right))
         return repeated(right.as.string, left.as.integer, line, out);
+    if (*sign == '%' && is_string(left))
+        return template_format_percent(string_end(left.as.string), right, line, out);
     return arithmetic(sign, left, right, line, out);
 }

@@ -507,10 +507,19 @@ static Status call_escape(const TemplateArguments *arguments, Value *out) {
 }
 
 const TemplateRow template_text_filters[] = {
-    {"trim", call_strip, 1},    {"upper", call_upper, 1},     {"lower", call_lower, 1},
-    {"title", call_title, 1},   {"replace", call_replace, 3}, {"capitalize", call_capitalize, 1},
-    {"string", call_string, 1}, {"safe", call_string, 1},     {"indent", call_indent, 1},
-    {"escape", call_escape, 1}, {"e", call_escape, 1},        {NULL, NULL, 0},
+    {"trim", call_strip, 1},
+    {"upper", call_upper, 1},
+    {"lower", call_lower, 1},
+    {"title", call_title, 1},
+    {"replace", call_replace, 3},
+    {"capitalize", call_capitalize, 1},
+    {"string", call_string, 1},
+    {"safe", call_string, 1},
+    {"indent", call_indent, 1},
+    {"escape", call_escape, 1},
+    {"e", call_escape, 1},
+    {"format", template_call_percents, 1},
+    {NULL, NULL, 0},
 };
 const TemplateRow template_text_methods[] = {
     {"strip", call_strip, 1},
@@ -535,6 +544,7 @@ const TemplateRow template_text_methods[] = {
     {"partition", call_partition, 2},
     {"rpartition", call_rpartition, 2},
     {"join", call_join_method, 2},
+    {"format", template_call_format, 1},
     {"isdigit", call_isdigit, 1},
     {"isnumeric", call_isdigit, 1},
     {"isdecimal", call_isdigit, 1},
