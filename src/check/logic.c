@@ -76,8 +76,9 @@ static void visit_name(Names *names, Node *node) {
         node_make_string(node);
 }
 
-// sum(N) in a body or within an expression would be the sum of the one value that N has there.
-static void check_aggregated(const ClauseCheck *check, const Node *call) {
+// sum(N) in a body or within an expression would be the sum of the one value that N has there. A
+// number stands for it in what is checked further.
+static void check_aggregated(const ClauseCheck *check, Node *call) {
     const char *aggregate = aggregate_of(call);
     const Node *value = aggregate ? call->as.call.arguments[0].value : NULL;
     if (!value || value->kind != NODE_NAME) return;
@@ -86,12 +87,15 @@ static void check_aggregated(const ClauseCheck *check, const Node *call) {
     bool builtin = !function || function->kind == BINDING_BUILTIN;
     if (!builtin || variable < 0 || !variable_is_single(check->clause, variable)) return;
     SCOPED_TEXT(help);
-    text_format(&help, "as in R(X, %s(N)) <- S(X, N); what is computed with it needs another rule",
-                aggregate);
+    text_format(&help,
+                "another rule has it, Other(%s(%s)) <- ...; this one computes with T of Other(T)",
+                aggregate, value->as.name.word.text);
     ReportExtra extra = {.help = text_get(&help)};
     report(check->checker, STATUS_TYPE, call->span, &extra,
            "`%s` of `%s` is an aggregate, which stands alone as an argument of a rule's head",
            aggregate, value->as.name.word.text);
+    call->kind = NODE_INT;
+    call->as.integer = 1;
 }
 
 static void visit_expression(void *context, Node *node) {
