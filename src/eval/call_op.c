@@ -421,7 +421,10 @@ static Status add_input(Preparation *p, Value value, bool donated) {
     p->unknown |= value.kind == VALUE_MEASURED;
     bool list = value.kind == VALUE_LIST || value.kind == VALUE_TUPLE;
     if (p->wide && list) {
-        TRY(value_to_wide_tensor(value, p->what, &temporary));
+        Status status = value_to_wide_tensor(value, p->what, &temporary);
+        if (status == STATUS_TYPE)
+            fail_help("it takes numbers; sorted(x) puts texts in order, join(x) together");
+        TRY(status);
         *input = op_tensor(temporary);
     } else {
         TRY(op_input_from_value(value, p->what, input, &temporary));
