@@ -235,6 +235,11 @@ class Generate(unittest.TestCase):
                          "a prompt of 9 tokens and 17 more do not fit the model's context of 24", "true"], result.err)
         self.assertIn("error[value]: the prompt has 25 tokens, but the model's context is 24", result.err)
 
+    def test_padding_of_the_vocabulary(self):
+        result = program('generate(load_model("a.gguf"), "ab", 4)\n',
+                         'net.token_embd = matrix(11, 32)\nnet.output = matrix(9, 32)\n')
+        self.assertEqual(result.status, 0, result.err)
+
     def test_refusals(self):
         for change, body, expected in [
             ("", 'generate(load_model("a.gguf"), "a", -1)', "error[value]: max_tokens must not be negative"),
@@ -263,6 +268,12 @@ class Generate(unittest.TestCase):
              'error[key]: a.gguf has no metadata called "llama.block_count"'),
             ('meta["llama.block_count"] = 3\n', 'generate(load_model("a.gguf"), "a")',
              'error[name]: a.gguf has no tensor called "blk.2.attn_norm.weight"'),
+            ('meta["llama.block_count"] = 1\n', 'generate(load_model("a.gguf"), "a")',
+             'error[value]: metadata llama.block_count of <model a.gguf, 21 tensors> is 1, but there are tensors of blk.1'),
+            ('net.token_embd = matrix(7, 32)\n', 'generate(load_model("a.gguf"), "a")',
+             "error[format]: a.gguf: tensor token_embd.weight has 7 rows, but tokenizer.ggml.tokens has 8 tokens"),
+            ('net.output = matrix(7, 32)\n', 'generate(load_model("a.gguf"), "a")',
+             "error[format]: a.gguf: tensor output.weight has 7 rows, but tokenizer.ggml.tokens has 8 tokens"),
             ('meta["llama.block_count"] = 2000000000\n', 'generate(load_model("a.gguf"), "a")',
              'error[name]: a.gguf has no tensor called "blk.2.attn_norm.weight"'),
             ('meta["llama.block_count"] = "many"\n', 'generate(load_model("a.gguf"), "a")',

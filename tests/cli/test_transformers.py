@@ -177,7 +177,8 @@ same(tree(m, fn(name) { false }), {"gpt-oss.attention.sliding_window_pattern": 2
     "glm4_moe": """
 let net = tree(m, fn(name) { false })
 net.blk.push({"nextn": {"eh_proj": {"weight": ones([2, 2])}}})
-same(net, {"glm4moe.block_count": len(net.blk), "glm4moe.nextn_predict_layers": 1})""",
+same(net, {"glm4moe.block_count": len(net.blk), "glm4moe.nextn_predict_layers": 1})
+same(net, {"glm4moe.block_count": len(net.blk) - 1})""",
     "stablelm_norms": """
 let net = tree(m, fn(name) { contains(name, "_norm.") and contains(name, "attn_") and not contains(name, "attn_norm") })
 for i in 0..len(net.blk) {
