@@ -218,6 +218,9 @@ static Value meta_value(const MetaValue *value) {
         meta_array_each(value, push_meta, list.as.list);
         return list;
     }
+    case META_UINT64:
+        if (value->as.integer < 0) return value_float((double)(uint64_t)value->as.integer);
+        return value_int(value->as.integer);
     default: return value_int(value->as.integer);
     }
 }

@@ -43,7 +43,9 @@ def metadata(value):
         return struct.pack("<IIQ", 9, 6, len(value)) + struct.pack(f"<{len(value)}f", *value)
     if isinstance(value, list):
         return struct.pack("<IIQ", 9, 4, len(value)) + struct.pack(f"<{len(value)}I", *value)
-    return struct.pack("<If", 6, value) if isinstance(value, float) else struct.pack("<II", 4, value)
+    if isinstance(value, float):
+        return struct.pack("<If", 6, value)
+    return struct.pack("<II", 4, value) if value < 2 ** 32 else struct.pack("<IQ", 10, value)
 
 
 def file_of(meta, weights):

@@ -339,6 +339,7 @@ class ModelCommands(unittest.TestCase):
         path, kind = Path(self.folder, "a.gguf"), f"metadata {net.name}."
         for key, value, said in (
             ("context_length", "abc", f"{kind}context_length of <model a.gguf, 21 tensors> must be a count, but it is abc"),
+            ("context_length", 2 ** 64 - 1, f"{kind}context_length of <model a.gguf, 21 tensors> must be a count, but it is 1.8446744073709552e+19"),
             ("embedding_length", 2.5, f"{kind}embedding_length of <model a.gguf, 21 tensors> must be a count, but it is 2.5"),
             ("block_count", 70000, "<model a.gguf, 21 tensors> has 70000 layers; at most 65536 are supported"),
             ("attention.head_count", [2, 2, 2],
