@@ -1,6 +1,6 @@
 // A session: lines that run one after the other on one interpreter and share their variables. A
-// line that fails or is interrupted leaves variables and memory as they were before it. Everything
-// here but session_free runs inside interp_enter.
+// line that fails or is interrupted leaves variables and memory as they were before it
+// (value/snapshot.h). Everything here but session_free runs inside interp_enter.
 #ifndef EVAL_SESSION_H
 #define EVAL_SESSION_H
 

@@ -349,6 +349,20 @@ KvCache *kv_cache_fork(const KvCache *cache) {
     return fork;
 }
 
+void kv_cache_exchange(KvCache *a, KvCache *b) {
+    ASSERT(a->layer_count == b->layer_count && a->parts == NULL && b->parts == NULL);
+    KvCache head = *a;
+    a->ids = b->ids;
+    a->id_count = b->id_count;
+    b->ids = head.ids;
+    b->id_count = head.id_count;
+    for (int64_t i = 0; i < a->layer_count; i++) {
+        CacheLayer layer = a->layers[i];
+        a->layers[i] = b->layers[i];
+        b->layers[i] = layer;
+    }
+}
+
 void kv_cache_note(KvCache *cache, const int64_t *ids, size_t count) {
     if (count == 0) return;
     ASSERT(ids != NULL);

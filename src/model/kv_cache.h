@@ -40,6 +40,9 @@ void kv_cache_cut(KvCache *cache, int64_t rows); // the same where rows >= 0 is 
 // A second cache with the same rows; the two share memory until one of them grows.
 KvCache *kv_cache_fork(const KvCache *cache);
 
+// The two have each other's rows, states and ids. One is a fork of the other.
+void kv_cache_exchange(KvCache *a, KvCache *b);
+
 // The ids of the text, for whoever computes its rows anew: adds some, gives all of them (borrowed).
 // Truncating forgets them with the rows; a fork has them too.
 void kv_cache_note(KvCache *cache, const int64_t *ids, size_t count);

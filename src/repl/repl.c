@@ -81,7 +81,8 @@ void repl_show_failure(const Repl *repl, Status status) {
     if (status == STATUS_INTERRUPT) {
         if (repl->interactive) putchar('\n'); // the terminal has shown ^C where the cursor was
         output_flush();
-        fputs("interrupted: variables are as they were before the line\n", stderr);
+        fputs("interrupted: variables, but not parameters, are as they were before the line\n",
+              stderr);
     } else {
         failure_show(repl->interp);
     }

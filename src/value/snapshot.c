@@ -7,6 +7,8 @@
 
 #include "base/memory.h"
 #include "base/runtime.h"
+#include "model/kv_cache.h"
+#include "value/handles.h"
 #include "value/heap.h"
 
 // Something whose contents were noted: `count` values of the list from `first` on.
@@ -14,6 +16,7 @@ typedef struct Record {
     ValueKind kind; // VALUE_ABSENT: a variable's place
     void *object;
     size_t first, count;
+    KvCache *cache; // of a handle: a fork of its cache
     UT_hash_handle hh;
 } Record;
 
@@ -91,8 +94,14 @@ static void note_contents(Snapshot *snapshot, Value value) {
     }
 }
 
+static bool is_cache(Value value) {
+    return value.kind == VALUE_HANDLE && value.as.handle->type == &handle_cache &&
+           kv_cache_part_count(value.as.handle->payload) == 1;
+}
+
 static bool has_contents(Value value) {
-    return value_is_counted(value) && value.kind != VALUE_TENSOR && value.kind != VALUE_HANDLE;
+    if (value.kind == VALUE_HANDLE) return is_cache(value);
+    return value_is_counted(value) && value.kind != VALUE_TENSOR;
 }
 
 void snapshot_take(Snapshot *snapshot) {
@@ -104,6 +113,7 @@ void snapshot_take(Snapshot *snapshot) {
         if (seen) continue;
         Record *record = record_new(snapshot, (ValueKind)value.kind, value.as.pointer);
         HASH_ADD_PTR(snapshot->seen, object, record);
+        if (is_cache(value)) record->cache = kv_cache_fork(value.as.handle->payload);
         note_contents(snapshot, value);
         record->count = snapshot->values->count - record->first;
     }
@@ -147,6 +157,10 @@ static void restore_record(const Record *record, const Value *items) {
             restore_place(&((Instance *)record->object)->fields[i], items[i]);
         break;
     case VALUE_CELL: restore_place(&((Cell *)record->object)->value, items[0]); break;
+    case VALUE_HANDLE:
+        ASSERT(record->cache != NULL);
+        kv_cache_exchange(((const Handle *)record->object)->payload, record->cache);
+        break;
     default: break; // tuples and functions do not change
     }
 }
@@ -167,7 +181,11 @@ void snapshot_restore(Snapshot *snapshot) {
 
 void snapshot_free(Snapshot *snapshot) {
     HASH_CLEAR(hh, snapshot->seen);
-    for (size_t i = 0; i < snapshot->records.count; i++) free(snapshot->records.items[i]);
+    for (size_t i = 0; i < snapshot->records.count; i++) {
+        Record *record = snapshot->records.items[i];
+        if (record->cache) kv_cache_release(record->cache);
+        free(record);
+    }
     VECTOR_FREE(&snapshot->records);
     value_release((Value){.kind = VALUE_LIST, .as.list = snapshot->values});
     free(snapshot);

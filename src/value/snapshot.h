@@ -1,6 +1,6 @@
-// What variables hold, and what the lists, dictionaries, structs and captured variables that can be
-// reached from them hold: to go back to when a line of a session fails. Tensors are shared, not
-// copied; parameters, models and caches keep what was done to them.
+// What variables hold, and what the lists, dictionaries, structs, captured variables and KV caches
+// that can be reached from them hold: to go back to when a line of a session fails. Tensors are
+// shared, not copied; parameters and optimizers keep what was done to them.
 #ifndef VALUE_SNAPSHOT_H
 #define VALUE_SNAPSHOT_H
 

@@ -150,6 +150,26 @@ class Session(unittest.TestCase):
         self.assertEqual(t.line("b.v"), "[9, 2]\n")
         self.finish_clean(t)
 
+    def test_an_error_leaves_caches_as_they_were(self):
+        t = self.open()
+        t.line("fn add(cache, n, x) { cache.append(0, full([n, 1], x), full([n, 1], x)); }")
+        t.line("cache = KVCache::new(1); add(cache, 2, 1.0)")
+        before = self.live_bytes(t)
+        for change in ("add(cache, 3, 2.0)", "add(cache, 300, 2.0)", "cache.truncate(1); add(cache, 4, 2.0)"):
+            self.assertIn("error[error]: stop", t.line(f'{change}; error("stop")'))
+            self.assertEqual(t.line("to_list(cache.get_k(0).flatten())"), "[1.0, 1.0]\n")
+            self.assertEqual(self.live_bytes(t), before)
+        t.line("add(cache, 1, 3.0)")
+        self.assertEqual(t.line("to_list(cache.get_v(0).flatten())"), "[1.0, 1.0, 3.0]\n")
+        self.finish_clean(t)
+
+    def test_what_was_trained_stays_trained(self):
+        t = self.open()
+        t.line("w = learnable([1.0]); opt = sgd(lr: 0.5, params: w)")
+        self.assertIn("error[error]: stop", t.line('backward(sum(w)); opt.step(); error("stop")'))
+        self.assertEqual(t.line("to_list(detach(w))"), "[0.5]\n")
+        self.finish_clean(t)
+
     def test_a_drop_waits_for_the_line_to_succeed(self):
         t = self.open()
         t.line('struct R { n: int }')
@@ -170,7 +190,7 @@ class Session(unittest.TestCase):
         t.send("x = 2; for i in 0..100000000 { a = a @ a * 0.001 }\r")
         time.sleep(1)
         t.send("\x03")
-        self.assertIn("interrupted: variables are as they were before the line", t.wait_prompt())
+        self.assertIn("interrupted: variables, but not parameters, are as they were before the line", t.wait_prompt())
         self.assertEqual(t.line("x"), "1\n")
         self.assertEqual(self.live_bytes(t), before)
         self.assertEqual(t.line("a.shape()"), "[300, 300]\n")

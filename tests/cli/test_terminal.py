@@ -116,7 +116,7 @@ class Screens(unittest.TestCase):
             t.send(line + "\r")
             t.wait_text("begins")
             t.send("\x03")
-            interrupted = "interrupted: variables are as they were before the line"
+            interrupted = "interrupted: variables, but not parameters, are as they were before the line"
             self.assert_rows(t, "tl> a = rand([300, 300]); x = 1", "tl> " + line, "begins", "^C", interrupted, "tl>")
             self.assertEqual(t.line("x"), "1\n")
 
