@@ -431,9 +431,11 @@ static EquationNode *plan_node(Planner *planner, Node *node) {
 
 // Whether what is raised to a power is a product or a call, which sum inside it. A sum, a
 // difference or a term alone is summed outside: (x[i] - y[i]) ** 2 and x[i] ** 2 are sums of
-// squares.
+// squares. A power of a power is one power.
 static bool sums_inside(const EquationNode *base) {
-    while (base->kind == EQUATION_OPERATOR && base->op == OPERATOR_NEG) base = base->parts[0];
+    while (base->kind == EQUATION_OPERATOR &&
+           (base->op == OPERATOR_NEG || base->op == OPERATOR_POW))
+        base = base->parts[0];
     return base->kind == EQUATION_PRODUCT || base->kind == EQUATION_CALL;
 }
 
