@@ -106,7 +106,10 @@ int number_format_fixed(double value, NumberWidth width, int decimals, char out[
     char digits[20] = "";
     int exponent = 0;
     int length = value == 0 ? 0 : shortest_digits(value, width, digits, &exponent);
-    if (length - 1 - exponent <= decimals)
+    bool integral = value != 0 && length <= exponent; // digits end before the point: all of them
+    if (integral)
+        at += snprintf(out + at, (size_t)(NUMBER_TEXT_MAX - at), "%.1f", value);
+    else if (length - 1 - exponent <= decimals)
         at += put_fixed(out + at, digits, length, exponent);
     else
         at += snprintf(out + at, (size_t)(NUMBER_TEXT_MAX - at), "%.*f", decimals, value);

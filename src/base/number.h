@@ -29,7 +29,8 @@ double number_round(double value, NumberWidth width);
 // has already been rounded to the width. Returns the length; NUL-terminated.
 int number_format_float(double value, NumberWidth width, char out[NUMBER_TEXT_MAX]);
 // Positional, at most `decimals` digits after the point, without trailing zeros: "4.", "2.5",
-// "-0.". For finite magnitudes below 1e17.
+// "-0."; an integer in full, as 65504. of float16, which 65500. would bring back. For finite
+// magnitudes below 1e17.
 int number_format_fixed(double value, NumberWidth width, int decimals, char out[NUMBER_TEXT_MAX]);
 // Scientific form: "1.5", "-1." and the decimal exponent.
 typedef struct Mantissa {

@@ -105,8 +105,12 @@ static void test_parts_for_columns(void **state) {
     assert_string_equal(text, "-0.");
     number_format_fixed(0.99996, NUMBER_DOUBLE, 4, text);
     assert_string_equal(text, "1.");
-    number_format_fixed(1234567, NUMBER_HALF, 4, text);
-    assert_string_equal(text, "1234600.");
+    number_format_fixed(65504, NUMBER_HALF, 4, text);
+    assert_string_equal(text, "65504.");
+    number_format_fixed(67108872, NUMBER_FLOAT, 4, text);
+    assert_string_equal(text, "67108872.");
+    number_format_fixed(-20736, NUMBER_BFLOAT, 4, text);
+    assert_string_equal(text, "-20736.");
     Mantissa digits = number_mantissa(9.99999e9, NUMBER_DOUBLE, 0, 4);
     assert_string_equal(digits.text, "1.");
     assert_int_equal(digits.exponent, 10);

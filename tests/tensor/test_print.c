@@ -68,6 +68,8 @@ static void test_other_dtypes(void **state) {
     assert_prints(make_tensor(DTYPE_FLOAT16, SHAPE(2), (double[]){0.1, 65504}),
                   "[1.00e-01 6.55e+04]");
     assert_prints(make_tensor(DTYPE_FLOAT16, SHAPE(2), (double[]){0.1, 1}), "[0.1 1. ]");
+    assert_prints(make_tensor(DTYPE_FLOAT16, SHAPE(2), (double[]){65504, 1.5}),
+                  "[65504.      1.5]");
     assert_prints(make_tensor(DTYPE_BFLOAT16, SHAPE(2), (double[]){0.1, 3.14}), "[0.1  3.14]");
     assert_prints(make_tensor(DTYPE_FLOAT64, SHAPE(2), (double[]){0.1, 2}), "[0.1 2. ]");
 }
