@@ -99,11 +99,10 @@ Status shape_unsqueeze(const TensorType *x, int64_t dim, int *at) {
     int rank = x->shape.rank;
     *at = 0;
     if (rank == RANK_MAX)
-        return fail(STATUS_SHAPE, "unsqueeze: %s has %d dimensions already, the most there can be",
+        return fail(STATUS_SHAPE, "%s has %d dimensions already, the most there can be",
                     tensor_type_text(x).text, RANK_MAX);
     if (dim < -rank - 1 || dim > rank)
-        return fail(STATUS_INDEX,
-                    "unsqueeze: dim %" PRId64 " is out of range for %s: it may be %d to %d", dim,
+        return fail(STATUS_INDEX, "dim %" PRId64 " is out of range for %s: it may be %d to %d", dim,
                     tensor_type_text(x).text, -rank - 1, rank);
     *at = (int)(dim < 0 ? dim + rank + 1 : dim);
     return STATUS_OK;

@@ -145,7 +145,21 @@ Status tensor_chunk(Tensor *x, int64_t n, int64_t dim, TensorArray *out) {
     return split_evenly(x, at, size, out);
 }
 
+// Of the greatest rank: dimensions before and after dim each become one.
+static Status repeat_joined(Tensor *x, int dim, int64_t times, bool each, Tensor **out) {
+    Shape shape = tensor_shape(x), joined = {.rank = 3, .dims = {1, shape.dims[dim], 1}};
+    for (int i = 0; i < shape.rank; i++)
+        if (i != dim) joined.dims[i < dim ? 0 : 2] *= shape.dims[i];
+    SCOPED_TENSOR(flat);
+    SCOPED_TENSOR(repeated);
+    TRY(tensor_reshape(x, &joined, &flat));
+    TRY(tensor_repeat_dim(flat, 1, times, each, &repeated));
+    shape.dims[dim] = repeated->view.dims[1];
+    return tensor_reshape(repeated, &shape, out);
+}
+
 Status tensor_repeat_dim(Tensor *x, int dim, int64_t times, bool each, Tensor **out) {
+    if (x->view.rank == RANK_MAX) return repeat_joined(x, dim, times, each, out);
     if (times < 0) return fail(STATUS_VALUE, "repeat: a count cannot be negative: %" PRId64, times);
     Shape shape = tensor_shape(x);
     if (__builtin_mul_overflow(shape.dims[dim], times, &shape.dims[dim]))

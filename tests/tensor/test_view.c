@@ -159,7 +159,7 @@ static void test_small_views(void **state) {
     assert_is(y, "float32[1, 3, 1, 1]", NUMBERS(0, 1, 2));
     OK(tensor_flatten(x, 0, -1, &y));
     assert_is(y, "float32[3]", NUMBERS(0, 1, 2));
-    FAILS(STATUS_INDEX, "unsqueeze: dim 4 is out of range for float32[1, 3, 1]: it may be -4 to 3",
+    FAILS(STATUS_INDEX, "dim 4 is out of range for float32[1, 3, 1]: it may be -4 to 3",
           tensor_unsqueeze(x, 4, &y));
     tensor_release(x);
     x = iota(SHAPE(3, 3));
@@ -257,6 +257,20 @@ static Status run(OpId op, Tensor *x, const OpAttributes *attributes, Tensor **o
     return op_with(op, &x, 1, attributes, out);
 }
 
+static void test_repetition_at_the_greatest_rank(void **state) {
+    (void)state;
+    Tensor *x = iota(SHAPE(1, 1, 1, 1, 1, 1, 2, 2)), *out;
+    int64_t twice[] = {2}, grid[] = {2, 1};
+    OK(run(OP_tile, x, &(OpAttributes){.given = ATTRIBUTE_BIT(repeats), .repeats = {grid, 2}},
+           &out));
+    assert_is(out, "float32[1, 1, 1, 1, 1, 1, 4, 2]", NUMBERS(0, 1, 2, 3, 0, 1, 2, 3));
+    OpAttributes each = {
+        .given = ATTRIBUTE_BIT(repeats) | ATTRIBUTE_BIT(dim), .repeats = {twice, 1}, .dim = 6};
+    OK(run(OP_repeat, x, &each, &out));
+    assert_is(out, "float32[1, 1, 1, 1, 1, 1, 4, 2]", NUMBERS(0, 1, 0, 1, 2, 3, 2, 3));
+    tensor_release(x);
+}
+
 static void test_rows_with_attributes(void **state) {
     (void)state;
     Tensor *x = iota(SHAPE(2, 2)), *out;
@@ -346,11 +360,17 @@ static void test_quantised_views(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_reshape),         cmocka_unit_test(test_reshape_errors),
-        cmocka_unit_test(test_permutations),    cmocka_unit_test(test_small_views),
-        cmocka_unit_test(test_broadcast_to),    cmocka_unit_test(test_joins),
-        cmocka_unit_test(test_pieces),          cmocka_unit_test(test_rows_with_attributes),
-        cmocka_unit_test(test_quantised_views), cmocka_unit_test(test_reshape_over_sizes_of_1),
+        cmocka_unit_test(test_reshape),
+        cmocka_unit_test(test_reshape_errors),
+        cmocka_unit_test(test_permutations),
+        cmocka_unit_test(test_small_views),
+        cmocka_unit_test(test_broadcast_to),
+        cmocka_unit_test(test_joins),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_repetition_at_the_greatest_rank),
+        cmocka_unit_test(test_rows_with_attributes),
+        cmocka_unit_test(test_quantised_views),
+        cmocka_unit_test(test_reshape_over_sizes_of_1),
     };
     return cmocka_run_group_tests(tests, NULL, close_device);
 }
