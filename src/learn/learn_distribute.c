@@ -179,6 +179,7 @@ static void fill_buckets(LearnStep *step) {
     int64_t least = step->by_rounds ? LEARN_BUCKET_IN_PARTS : LEARN_BUCKET;
     if (most < least) most = least;
     step->lengths = memory_allocate((count + 1) * sizeof *step->lengths);
+    step->arrived = memory_allocate_zeroed(count + 1, sizeof *step->arrived);
     step->buckets = memory_allocate_zeroed(count + 1, sizeof *step->buckets);
     for (size_t i = 0; i < count; i++) {
         step->lengths[i] = padded(tensor_count(step->parameters.items[i]));
@@ -245,13 +246,19 @@ static void end_step(LearnStep *step) {
     tensor_array_release(&step->parameters);
     free(step->buckets);
     free(step->lengths);
+    free(step->arrived);
 }
 
 Status learn_flat(const LearnStep *step, int64_t length, Tensor **out) {
-    const OpAttributes attributes = {.given = ATTRIBUTE_BIT(shape) | ATTRIBUTE_BIT(dtype),
-                                     .shape = {.rank = 1, .dims = {length}},
-                                     .dtype = step->dtype};
-    return op_with(OP_zeros, NULL, 0, &attributes, out);
+    const Shape shape = {.rank = 1, .dims = {length}};
+    return tensor_new(step->device, step->dtype, &shape, out);
+}
+
+Status learn_clear(Tensor *flat, int64_t first, int64_t end) {
+    SCOPED_TENSOR(part);
+    if (first == end) return STATUS_OK;
+    TRY(tensor_slice(flat, 0, first, end, &part));
+    return op_fill_view(&part->view, (Scalar){.dtype = DTYPE_FLOAT64}, "zeros");
 }
 
 Status learn_part_of(Tensor *flat, const Tensor *parameter, int64_t at, Tensor **out) {
@@ -261,22 +268,23 @@ Status learn_part_of(Tensor *flat, const Tensor *parameter, int64_t at, Tensor *
     return tensor_reshape(part, &shape, out);
 }
 
-// Zeros for what the piece has not reached.
-static Status flatten(const LearnStep *step, const LearnBucket *bucket, Tensor *flat) {
-    int64_t at = 0;
-    for (size_t i = bucket->first; i < bucket->end; at += step->lengths[i++]) {
+// A parameter's gradient into its place in the bucket, or zeros for what the piece has not reached.
+static Status place(const LearnStep *step, const LearnBucket *bucket, Tensor *flat, size_t index) {
+    Tensor *parameter = step->parameters.items[index], *gradient = tape_gradient(parameter);
+    int64_t at = 0, filled = gradient ? tensor_count(parameter) : 0;
+    for (size_t i = bucket->first; i < index; i++) at += step->lengths[i];
+    if (gradient) {
         SCOPED_TENSOR(part);
-        Tensor *gradient = tape_gradient(step->parameters.items[i]);
-        TRY(learn_part_of(flat, step->parameters.items[i], at, &part));
-        if (gradient) TRY(op_copy(gradient, part));
+        TRY(learn_part_of(flat, parameter, at, &part));
+        TRY(op_copy(gradient, part));
     }
-    return STATUS_OK;
+    return learn_clear(flat, at + filled, at + step->lengths[index]);
 }
 
 static Status take_bucket(const LearnStep *step, LearnBucket *bucket, int64_t piece) {
     SCOPED_TENSOR(flat);
     TRY(learn_flat(step, bucket->sum.layout.length, &flat));
-    TRY(flatten(step, bucket, flat));
+    for (size_t i = bucket->first; i < bucket->end; i++) TRY(place(step, bucket, flat, i));
     Tensor *given = flat;
     flat = NULL;
     return pieces_add(&bucket->sum, piece, given);
@@ -289,6 +297,10 @@ static Status start_bucket(LearnStep *step, size_t index) {
     bucket->started = true;
     Tensor *given = bucket->flat;
     bucket->flat = NULL;
+    for (size_t i = bucket->first; i < bucket->end; i++) {
+        if (given && !step->arrived[i]) TRY(place(step, bucket, given, i));
+        step->arrived[i] = false;
+    }
     TRY(pieces_collect(&bucket->sum)); // of the round before
     bucket->sum.round = step->piece / ranks_count();
     if (given) TRY(pieces_add(&bucket->sum, step->piece, given));
@@ -301,14 +313,11 @@ static LearnBucket *bucket_of(const LearnStep *step, size_t parameter) {
     return bucket;
 }
 
-static Status place_gradient(const LearnStep *step, LearnBucket *bucket, size_t parameter) {
-    SCOPED_TENSOR(part);
-    int64_t at = 0;
-    for (size_t i = bucket->first; i < parameter; i++) at += step->lengths[i];
+static Status place_arrival(LearnStep *step, LearnBucket *bucket, size_t index) {
     if (!bucket->flat) TRY(learn_flat(step, bucket->sum.layout.length, &bucket->flat));
-    TRY(learn_part_of(bucket->flat, step->parameters.items[parameter], at, &part));
-    TRY(op_copy(tape_gradient(step->parameters.items[parameter]), part));
-    tape_set_gradient(step->parameters.items[parameter], NULL);
+    TRY(place(step, bucket, bucket->flat, index));
+    tape_set_gradient(step->parameters.items[index], NULL);
+    step->arrived[index] = true;
     return STATUS_OK;
 }
 
@@ -321,7 +330,7 @@ static Status take_arrival(void *context, Tensor *parameter) {
     if (step->drops)
         tape_set_gradient(parameter, NULL);
     else
-        TRY(place_gradient(step, bucket, index));
+        TRY(place_arrival(step, bucket, index));
     if (++bucket->arrived == bucket->end - bucket->first)
         TRY(start_bucket(step, (size_t)(bucket - step->buckets)));
     bool done;
@@ -502,7 +511,7 @@ Status learn_advance(LearnStep *step, LearnAdvance advance) {
 
 Status learn_share_bucket(const LearnStep *step, LearnBucket *bucket) {
     int index = (int)(bucket - step->buckets);
-    return pieces_share_start(&bucket->share, &bucket->sum.layout, bucket->part, index);
+    return pieces_share_start(&bucket->share, &bucket->sum, bucket->part, index);
 }
 
 // What clipping leaves as it is goes on to the other ranks at once; nobody waits for it here, since

@@ -42,6 +42,7 @@ typedef struct LearnStep {
     RandomStream random;    // where it began
     TensorArray parameters; // counted
     int64_t *lengths;       // of each in its bucket
+    bool *arrived;          // each whose gradient is in a bucket that has not started
     int64_t elements;       // of all
     Device *device;
     DType dtype; // of the sums
@@ -59,8 +60,10 @@ bool learn_moves_parts(const LearnRun *run);
 Status learn_share_bucket(const LearnStep *step, LearnBucket *bucket) MUST_USE;
 // Of no things yet.
 PiecesLayout learn_layout(const LearnStep *step, const int64_t *lengths);
-// Zeros [length].
+// A tensor [length], to be filled.
 Status learn_flat(const LearnStep *step, int64_t length, Tensor **out) MUST_USE;
+// Its elements first <= i < end become zeros.
+Status learn_clear(Tensor *flat, int64_t first, int64_t end) MUST_USE;
 // What lies at `at` in a flat tensor, in the shape of a parameter.
 Status learn_part_of(Tensor *flat, const Tensor *parameter, int64_t at, Tensor **out) MUST_USE;
 

@@ -202,6 +202,7 @@ static Status parts_of(const LearnStep *step, const WholeParameters *all, Tensor
         TRY(tensor_slice(line, 0, own.first, end, &from));
         TRY(tensor_slice(flat, 0, at, at + end - own.first, &to));
         if (end > own.first) TRY(op_copy(from, to));
+        TRY(learn_clear(flat, at + end - own.first, at + own.end - own.first));
         at += own.end - own.first;
     }
     return compose_give(&flat, out);

@@ -38,11 +38,21 @@ int64_t pieces_part(const PiecesLayout *layout, int rank) {
 
 // --- the tree
 
-static Status join(PiecesNode *left, PiecesNode *right) {
-    Tensor *sum;
-    TRY(op_binary(OP_add, op_donated(left->sum), op_tensor(right->sum), &sum));
-    tensor_release(left->sum);
-    tensor_release(right->sum);
+static bool lies_in(const Tensor *part, const Tensor *whole) {
+    return whole && part->view.buffer == whole->view.buffer;
+}
+
+// Into the one that lies in `whole`, which may be NULL.
+static Status join(PiecesNode *left, PiecesNode *right, const Tensor *whole) {
+    Tensor *x = left->sum, *y = right->sum, *sum;
+    if (lies_in(x, whole) || lies_in(y, whole)) {
+        sum = tensor_retain(lies_in(x, whole) ? x : y);
+        TRY(op_add_view(sum == x ? &y->view : &x->view, &sum->view, "add"));
+    } else {
+        TRY(op_binary(OP_add, op_donated(x), op_tensor(y), &sum));
+    }
+    tensor_release(x);
+    tensor_release(y);
     *left = (PiecesNode){left->level + 1, left->index / 2, sum};
     return STATUS_OK;
 }
@@ -52,20 +62,20 @@ static bool are_siblings(const PiecesNode *left, const PiecesNode *right) {
 }
 
 // Takes the node's reference.
-static Status push(PiecesNodes *nodes, PiecesNode node) {
+static Status push(PiecesNodes *nodes, PiecesNode node, const Tensor *whole) {
     VECTOR_PUSH(nodes, node);
     while (nodes->count > 1 &&
            are_siblings(&nodes->items[nodes->count - 2], &nodes->items[nodes->count - 1])) {
-        TRY(join(&nodes->items[nodes->count - 2], &nodes->items[nodes->count - 1]));
+        TRY(join(&nodes->items[nodes->count - 2], &nodes->items[nodes->count - 1], whole));
         nodes->count--;
     }
     return STATUS_OK;
 }
 
 // What remains when the number of pieces is not a power of two is added from the last to the first.
-static Status take_root(PiecesNodes *nodes, Tensor **out) {
+static Status take_root(PiecesNodes *nodes, const Tensor *whole, Tensor **out) {
     while (nodes->count > 1) {
-        TRY(join(&nodes->items[nodes->count - 2], &nodes->items[nodes->count - 1]));
+        TRY(join(&nodes->items[nodes->count - 2], &nodes->items[nodes->count - 1], whole));
         nodes->count--;
     }
     ASSERT(nodes->count == 1); // a step has a piece
@@ -95,7 +105,7 @@ static size_t nodes_of(const PiecesSum *sum, int rank) {
 }
 
 Status pieces_add(PiecesSum *sum, int64_t piece, Tensor *x) {
-    return push(&sum->nodes, (PiecesNode){0, piece, x});
+    return push(&sum->nodes, (PiecesNode){0, piece, x}, NULL);
 }
 
 // --- between ranks
@@ -334,7 +344,7 @@ Status pieces_start(PiecesSum *sum, int index) {
     ASSERT(!sum->transfer && !(sum->fast && sum->by_rounds));
     if (sum->fast) {
         sum->transfer = transfer_new(0);
-        TRY(take_root(&sum->nodes, &sum->transfer->from));
+        TRY(take_root(&sum->nodes, NULL, &sum->transfer->from));
         drop(&sum->nodes);
         return start_fold(sum, sum->transfer);
     }
@@ -342,6 +352,7 @@ Status pieces_start(PiecesSum *sum, int index) {
     sum->transfer = transfer_new(RANKS_TAG_PIECES + index);
     fill_counts(sum, sum->transfer);
     TRY(fill_sent(sum, sum->transfer));
+    if (sum->transfer->from) sum->whole = tensor_retain(sum->transfer->from);
     TRY(prepare_received(sum, sum->transfer));
     if (!keeps_own(sum)) drop(&sum->nodes);
     return transfer_poll(sum->transfer, &done);
@@ -388,7 +399,7 @@ static Status push_received(PiecesSum *sum) {
             int level = sum->by_rounds ? 0 : level_at(at, range.end);
             PiecesNode node = {level, at >> level, NULL};
             TRY(part_of_node(sum, i, k, &node.sum));
-            TRY(push(&sum->parts, node));
+            TRY(push(&sum->parts, node, sum->whole));
             at += (int64_t)1 << level;
         }
     }
@@ -408,15 +419,15 @@ Status pieces_collect(PiecesSum *sum) {
 }
 
 Status pieces_finish(PiecesSum *sum, Tensor **part) {
-    if (ranks_count() == 1) return take_root(&sum->nodes, part);
+    if (ranks_count() == 1) return take_root(&sum->nodes, NULL, part);
     if (sum->fast) {
         Status status = finish_fold(sum, part);
         pieces_drop(sum);
         return status;
     }
     TRY(pieces_collect(sum));
-    Status status = take_root(&sum->parts, part);
-    pieces_drop(sum);
+    Status status = take_root(&sum->parts, sum->whole, part);
+    drop(&sum->parts);
     return status;
 }
 
@@ -425,6 +436,7 @@ void pieces_drop(PiecesSum *sum) {
     sum->transfer = NULL;
     drop(&sum->nodes);
     drop(&sum->parts);
+    tensor_release_of(&sum->whole);
 }
 
 // --- from parts to the whole
@@ -453,6 +465,7 @@ static Status stage_part(PiecesShare *share) {
 static Status prepare_whole(PiecesShare *share) {
     PiecesTransfer *transfer = share->transfer;
     Status status = STATUS_OK;
+    if (transfer->into) return status;
     TRY(new_line(&share->layout, share->layout.length, &transfer->into));
     if (share->layout.count == 1 && place_to_hold(transfer->into, &status)) return status;
     transfer->comes = staging_new(share->layout.device, sum_of(transfer->incoming));
@@ -460,7 +473,9 @@ static Status prepare_whole(PiecesShare *share) {
     return STATUS_OK;
 }
 
-static Status share_start(PiecesShare *share, const PiecesLayout *layout, Tensor *part, int tag) {
+// `whole`: where the part lies in its place, and takes those of the others; else NULL.
+static Status share_start(PiecesShare *share, const PiecesLayout *layout, Tensor *part,
+                          Tensor *whole, int tag) {
     ASSERT(!share->part && tensor_count(part) == pieces_part(layout, ranks_own()));
     share->layout = *layout;
     share->part = tensor_retain(part);
@@ -471,6 +486,10 @@ static Status share_start(PiecesShare *share, const PiecesLayout *layout, Tensor
         transfer->incoming[i] = part_bytes(layout, i);
         transfer->outgoing[i] = part_bytes(layout, ranks_own());
     }
+    if (whole) {
+        transfer->into = tensor_retain(whole);
+        transfer->skips_own = true;
+    }
     bool done;
     TRY(tensor_materialize(part));
     ASSERT(tensor_is_contiguous(part));
@@ -479,8 +498,9 @@ static Status share_start(PiecesShare *share, const PiecesLayout *layout, Tensor
     return transfer_poll(transfer, &done);
 }
 
-Status pieces_share_start(PiecesShare *share, const PiecesLayout *layout, Tensor *part, int index) {
-    return share_start(share, layout, part, RANKS_TAG_PIECES + index);
+Status pieces_share_start(PiecesShare *share, PiecesSum *sum, Tensor *part, int index) {
+    if (!lies_in(part, sum->whole)) tensor_release_of(&sum->whole);
+    return share_start(share, &sum->layout, part, sum->whole, RANKS_TAG_PIECES + index);
 }
 
 Status pieces_share_poll(PiecesShare *share, bool *done) {
@@ -522,7 +542,7 @@ Status pieces_share_finish(PiecesShare *share, Tensor **whole) {
 
 Status pieces_share(const PiecesLayout *layout, Tensor *part, Tensor **whole) {
     PiecesShare share = {0};
-    Status status = share_start(&share, layout, part, RANKS_TAG);
+    Status status = share_start(&share, layout, part, NULL, RANKS_TAG);
     if (status == STATUS_OK) status = pieces_share_finish(&share, whole);
     pieces_share_drop(&share);
     return status;

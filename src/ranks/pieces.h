@@ -53,6 +53,9 @@ typedef struct PiecesSum {
     PiecesNodes nodes; // of this rank: the largest whole ones, from the first to the last
     PiecesTransfer *transfer;
     PiecesNodes parts; // of what has come from all ranks, this rank's part
+    // Counted; where this rank's part of the sum lies in its place among those of all: its only
+    // node, whose other parts are with the other ranks. NULL: the part is a tensor of its own.
+    Tensor *whole;
 } PiecesSum;
 
 // Adds the next of this rank's pieces, a tensor [length]; takes the reference.
@@ -79,9 +82,9 @@ typedef struct PiecesShare {
     PiecesTransfer *transfer;
 } PiecesShare;
 
-// `share` is zeros, or done; `index` as of sums.
-Status pieces_share_start(PiecesShare *share, const PiecesLayout *layout, Tensor *part,
-                          int index) MUST_USE;
+// `share` is zeros, or done; `part` is what pieces_finish gave, or what was made of it; `index` as of
+// sums.
+Status pieces_share_start(PiecesShare *share, PiecesSum *sum, Tensor *part, int index) MUST_USE;
 Status pieces_share_poll(PiecesShare *share, bool *done) MUST_USE;
 // Waits; a new reference.
 Status pieces_share_finish(PiecesShare *share, Tensor **whole) MUST_USE;

@@ -8,6 +8,7 @@
 #include "device/foretell.h"
 #include "device/walk.h"
 #include "device/work.h"
+#include "tensor/dtype.h"
 #include "tensor/gradient/backward.h"
 #include "tensor/gradient/record.h"
 #include "tensor/map.h"
@@ -258,6 +259,19 @@ Status op_copy_view(const TensorView *from, const TensorView *to, const char *op
                                        .inputs = {{.view = from}},
                                        .outputs = {to},
                                        .op_name = op_name});
+}
+
+Status op_add_view(const TensorView *x, const TensorView *to, const char *op_name) {
+    KernelCall kernel = {.kernel = KERNEL_MAP,
+                         .n_inputs = 2,
+                         .n_outputs = 1,
+                         .inputs = {{.view = to}, {.view = x}},
+                         .outputs = {to},
+                         .op_name = op_name};
+    kernel.options.n_steps = 1;
+    kernel.options.compute = dtype_compute(to->dtype);
+    kernel.options.steps[0] = (MapStep){.op = (uint16_t)op_rows[OP_add].map, .a = 0, .b = 1};
+    return op_run_kernel(&kernel);
 }
 
 Status op_copy(Tensor *x, Tensor *out) {

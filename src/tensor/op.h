@@ -178,6 +178,8 @@ Status op_run_kernel(const KernelCall *kernel) MUST_USE;
 Status op_fill_view(const TensorView *view, Scalar value, const char *op_name) MUST_USE;
 // Converted, between views of one shape.
 Status op_copy_view(const TensorView *from, const TensorView *to, const char *op_name) MUST_USE;
+// to += x, of one shape and dtype.
+Status op_add_view(const TensorView *x, const TensorView *to, const char *op_name) MUST_USE;
 // out = x converted and laid out as out is, broadcast to its shape.
 Status op_copy(Tensor *x, Tensor *out) MUST_USE;
 // x converted to a dtype (a new reference to x itself when it has it already).

@@ -74,19 +74,6 @@ static Status make_own(Tensor **slot) {
     return STATUS_OK;
 }
 
-static Status add_in_place(Tensor *x, Tensor *target) {
-    KernelCall kernel = {.kernel = KERNEL_MAP,
-                         .n_inputs = 2,
-                         .n_outputs = 1,
-                         .inputs = {{.view = &target->view}, {.view = &x->view}},
-                         .outputs = {&target->view},
-                         .op_name = "slice"};
-    kernel.options.n_steps = 1;
-    kernel.options.compute = dtype_compute(tensor_dtype(target));
-    kernel.options.steps[0] = (MapStep){.op = (uint16_t)op_rows[OP_add].map, .a = 0, .b = 1};
-    return op_run_kernel(&kernel);
-}
-
 // Of whole + piece at a part.
 static Status rule_added_part(Gradient *g) {
     gradient_give(g, 0, gradient_up(g));
@@ -113,7 +100,7 @@ Status gradient_add_part(TapeNode *node, Tensor *piece) {
     bool first = !*whole;
     TRY(first ? zeros_like_input(input, piece->device, whole) : make_own(whole));
     inside = view_part(*whole, node->kept);
-    TRY(first ? op_copy(same, inside) : add_in_place(same, inside));
+    TRY(first ? op_copy(same, inside) : op_add_view(&same->view, &inside->view, "slice"));
     record_added_part(whole, same, node->kept);
     return STATUS_OK;
 }
