@@ -634,6 +634,26 @@ print(r.losses, r.grad_norms, sum(w), sum(u), sum(v), sum(some), apart)
             for more in ("", "shard: optimizer", "shard: parameters"):
                 self.assertEqual(self.ends_well(n, code.replace("MORE", more)), alone)
 
+    def test_gaps_between_gradients_are_zeros(self):
+        code = """
+let w = learnable(arange(2100).reshape([700, 3]) * 0.0001)
+let unreached = learnable(ones([33]))
+let v = learnable(ones([5, 7]))
+let x = arange(11200).reshape([16, 700]) * 0.0001
+let used = [full([5120], 1e20) for i in 0..40]
+used = none
+let result = learn {
+    objective: mean((x @ w) ** 2) + sum(v ** 2), optimizer: adamw(lr: 0.01), epochs: 3, batch: 8 of x
+    progress: false, distribute: data, pieces: 4, clip_grad_norm: 0.5MORE
+}
+print(result.losses, sum(w), sum(unreached), sum(v))
+"""
+        alone = self.ends_well(1, code.replace("MORE", ""))
+        self.assertIn("33", alone)
+        for n, more in (2, ""), (2, ", shard: optimizer"), (3, ", shard: parameters"):
+            with self.subTest(ranks=n, more=more):
+                self.assertEqual(self.ends_well(n, code.replace("MORE", more)), alone)
+
     def test_sharded_files_go_on_with_other_ranks(self):
         whole = self.sharded(1)
         with tempfile.TemporaryDirectory() as folder:
