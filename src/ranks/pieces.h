@@ -82,7 +82,7 @@ typedef struct PiecesShare {
     PiecesTransfer *transfer;
 } PiecesShare;
 
-// `share` is zeros, or done; `part` is what pieces_finish gave, or what was made of it; `index` as of
+// `share` is zeros, or done; `part` is what pieces_finish gave, or was made of it; `index` as of
 // sums.
 Status pieces_share_start(PiecesShare *share, PiecesSum *sum, Tensor *part, int index) MUST_USE;
 Status pieces_share_poll(PiecesShare *share, bool *done) MUST_USE;
