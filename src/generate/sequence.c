@@ -54,32 +54,12 @@ static void read_fields(Network *network) {
     network->pools = page_has(opened, "pooled");
 }
 
-// A file that has fewer rows of a matrix than tokens lacks some; more are padding.
-static Status check_rows(const Model *model) {
-    const Reader *reader = model_reader(model);
-    const MetaValue *tokens = metadata_find(&reader->metadata, "tokenizer.ggml.tokens");
-    if (!tokens || tokens->type != META_ARRAY) return STATUS_OK;
-    for (size_t i = 0; i < reader->tensors.count; i++) {
-        const StoredTensor *stored = &reader->tensors.items[i];
-        bool by_token = strcmp(stored->name, "token_embd.weight") == 0 ||
-                        strcmp(stored->name, "output.weight") == 0;
-        if (!by_token || stored->shape.rank != 2) continue;
-        if ((size_t)stored->shape.dims[0] < tokens->as.array.count)
-            return fail(STATUS_FORMAT,
-                        "%s: tensor %s has %lld rows, but tokenizer.ggml.tokens has %zu tokens",
-                        model_path(model), stored->name, (long long)stored->shape.dims[0],
-                        tokens->as.array.count);
-    }
-    return STATUS_OK;
-}
-
 static Status open_page(Network *network, Value model) {
     const Model *file = file_of(model);
     const MetaValue *name = metadata_find(&model_reader(file)->metadata, "general.architecture");
     if (!name || name->type != META_STRING)
         return fail(STATUS_KEY, "%s does not say its architecture: metadata general.architecture",
                     model_path(file));
-    TRY(check_rows(file));
     SCOPED_TEXT(architecture);
     text_append(&architecture, name->as.string.bytes, name->as.string.length);
     TRY(page_open(network->interp, text_get(&architecture), model, &network->values[OPENED]));
